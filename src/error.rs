@@ -1,0 +1,260 @@
+//! The one error type: what was attempted, on which file, what was found, what was expected, what to do next.
+//!
+//! Variants are typed so that embedders can match on them; [`std::fmt::Display`] gives one line for whoever is on
+//! call, and [`std::error::Error::source`] the cause below it. [`Error::kind`] says which class a failure is in: the
+//! command line turns it into its exit code.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::partition::KeyProblems;
+use crate::route::RouteError;
+use crate::verify::VerifyReport;
+
+/// `Result` with this crate's [`Error`].
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Classes of failure, one per exit code of the command line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// The job failed on its way: I/O, memory, disk space, unroutable documents (exit 1).
+    Failed,
+    /// The request cannot be right: options contradict each other or the index (exit 2).
+    Usage,
+    /// Verification found a difference (exit 3).
+    Difference,
+    /// The source cannot be read, or was refused at pre-flight (exit 4).
+    Source,
+    /// The target exists already (exit 5).
+    Target,
+    /// Stopped on request (exit 130).
+    Interrupted,
+}
+
+/// Everything that can go wrong.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// An operating system call failed.
+    #[error("cannot {operation} {}", path.display())]
+    Io {
+        /// Verb phrase: `open`, `create`, `sync`.
+        operation: &'static str,
+        /// The file or directory.
+        path: PathBuf,
+        /// The cause.
+        #[source]
+        source: io::Error,
+    },
+
+    /// The directory holds no index.
+    #[error("{} is not a tantivy index: {problem}; name a directory with a meta.json", path.display())]
+    NotAnIndex {
+        /// The directory.
+        path: PathBuf,
+        /// What is missing or wrong.
+        problem: String,
+    },
+
+    /// Another process writes to the source.
+    #[error("{} is locked by a writer; close the writer (or pass --no-lock if the file system cannot lock and nothing writes)", path.display())]
+    SourceLocked {
+        /// The lock file.
+        path: PathBuf,
+    },
+
+    /// Files that `meta.json` names are not there.
+    #[error("{} lacks {} of the files its meta.json names: {}; restore them or remove the segment", path.display(), files.len(), files.join(", "))]
+    MissingFiles {
+        /// The index directory.
+        path: PathBuf,
+        /// File names, sorted.
+        files: Vec<String>,
+    },
+
+    /// A file is of a kind or version that cannot be split.
+    #[error("{}: {what} is {found}, expected {expected}; {hint}", path.display())]
+    Unsupported {
+        /// The file.
+        path: PathBuf,
+        /// The property: `index format`, `store codec`.
+        what: &'static str,
+        /// What the file has.
+        found: String,
+        /// What could be read.
+        expected: String,
+        /// What to do.
+        hint: String,
+    },
+
+    /// A file's bytes contradict themselves.
+    #[error("{} is damaged: {problem}; restore it from a replica or backup", path.display())]
+    Corrupt {
+        /// The file.
+        path: PathBuf,
+        /// What was found, with offset, field, term or document where known.
+        problem: String,
+    },
+
+    /// A field that was named does not exist or cannot serve.
+    #[error("field {field:?} {problem}; usable: {}", if usable.is_empty() { "none".to_owned() } else { usable.join(", ") })]
+    Field {
+        /// The field as named.
+        field: String,
+        /// Why it cannot serve.
+        problem: String,
+        /// Fields that can.
+        usable: Vec<String>,
+    },
+
+    /// The numbers of shards do not fit together.
+    #[error(transparent)]
+    Route(#[from] RouteError),
+
+    /// Documents without a key, with several, or of another shard, and no policy for them.
+    #[error("{0}")]
+    Keys(Box<KeyProblems>),
+
+    /// The census does not add up.
+    #[error("census of {}: the children get {children} documents, the source has {live} live ones; this is a defect of shardsplit, nothing was written", path.display())]
+    Census {
+        /// The source.
+        path: PathBuf,
+        /// Live documents of the source.
+        live: u64,
+        /// Documents dealt to children.
+        children: u64,
+    },
+
+    /// Columns of one name have types that cannot be united without loss.
+    #[error(
+        "column {column:?} holds {types} in different segments, and uniting them would change values; use --segments keep"
+    )]
+    ColumnTypes {
+        /// Column name.
+        column: String,
+        /// The types found.
+        types: String,
+    },
+
+    /// A segment would have more documents than tantivy allows.
+    #[error(
+        "child {child} would get {docs} documents in one segment, tantivy's limit is {limit}; use --max-docs-per-segment or more shards"
+    )]
+    TooManyDocs {
+        /// Shard number of the child.
+        child: u32,
+        /// Documents it would get.
+        docs: u64,
+        /// Most that fit.
+        limit: u64,
+    },
+
+    /// The target stands already.
+    #[error("{} exists already; choose another --out, or remove it (shardsplit never replaces anything)", path.display())]
+    TargetExists {
+        /// The target.
+        path: PathBuf,
+    },
+
+    /// A staging directory of another run stands beside the target.
+    #[error("{} belongs to an unfinished run{}; run `shardsplit recover --out {}`", path.display(), if *live { " that still holds its lock" } else { "" }, target.display())]
+    StagingExists {
+        /// The staging directory.
+        path: PathBuf,
+        /// The target it was made for.
+        target: PathBuf,
+        /// Whether its owner still runs.
+        live: bool,
+    },
+
+    /// A manifest cannot be used.
+    #[error("manifest {}: {problem}", path.display())]
+    Manifest {
+        /// The manifest file.
+        path: PathBuf,
+        /// Why not.
+        problem: String,
+    },
+
+    /// Options that contradict each other.
+    #[error("{0}")]
+    Usage(String),
+
+    /// Verification found differences; nothing was published.
+    #[error("verification found {}; nothing was published", .0.summary())]
+    Difference(Box<VerifyReport>),
+
+    /// tantivy could not read something that pre-flight let pass.
+    #[error("{}: tantivy cannot read {what}", path.display())]
+    Tantivy {
+        /// The file or index.
+        path: PathBuf,
+        /// What was read.
+        what: String,
+        /// The cause.
+        #[source]
+        source: tantivy::TantivyError,
+    },
+
+    /// Library code panicked on what it read; the panic was caught.
+    #[error("{}: {what} could not be read ({message}); the file is probably damaged", path.display())]
+    Panic {
+        /// The file or index.
+        path: PathBuf,
+        /// What was read.
+        what: String,
+        /// The panic's message.
+        message: String,
+    },
+
+    /// Stopped by [`crate::progress::Cancel`].
+    #[error("interrupted; nothing was published")]
+    Interrupted,
+}
+
+impl Error {
+    /// Wraps an I/O error with what was attempted on which path.
+    pub fn io(operation: &'static str, path: impl AsRef<Path>) -> impl FnOnce(io::Error) -> Error {
+        let path = path.as_ref().to_path_buf();
+        move |source| Error::Io { operation, path, source }
+    }
+
+    /// A damaged file.
+    pub fn corrupt(path: impl AsRef<Path>, problem: impl Into<String>) -> Error {
+        Error::Corrupt { path: path.as_ref().to_path_buf(), problem: problem.into() }
+    }
+
+    /// Wraps an error of tantivy.
+    pub fn tantivy<E: Into<tantivy::TantivyError>>(
+        what: impl Into<String>,
+        path: impl AsRef<Path>,
+    ) -> impl FnOnce(E) -> Error {
+        let (what, path) = (what.into(), path.as_ref().to_path_buf());
+        move |source| Error::Tantivy { path, what, source: source.into() }
+    }
+
+    /// The class of this failure.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Error::Io { .. }
+            | Error::Keys(_)
+            | Error::Census { .. }
+            | Error::Manifest { .. }
+            | Error::TooManyDocs { .. } => ErrorKind::Failed,
+            Error::Field { .. } | Error::Route(_) | Error::Usage(_) | Error::ColumnTypes { .. } => ErrorKind::Usage,
+            Error::Difference(_) => ErrorKind::Difference,
+            Error::NotAnIndex { .. }
+            | Error::SourceLocked { .. }
+            | Error::MissingFiles { .. }
+            | Error::Unsupported { .. }
+            | Error::Corrupt { .. }
+            | Error::Tantivy { .. }
+            | Error::Panic { .. } => ErrorKind::Source,
+            Error::TargetExists { .. } | Error::StagingExists { .. } => ErrorKind::Target,
+            Error::Interrupted => ErrorKind::Interrupted,
+        }
+    }
+}

@@ -1,0 +1,36 @@
+//! Split one on-disk [tantivy] index into k child indexes, offline, in one pass, and prove that nothing was lost.
+//!
+//! Data moves one way, and every stage consumes the value of the one before it:
+//!
+//! ```text
+//! Job ──▶ Source ──▶ DocMap ──▶ Plan ──▶ Staged ──▶ Verified ──▶ Published ──▶ Report
+//! args    mmap,      key→hash    sizes,    one-pass    reads the     one rename    text, JSON
+//!         checks     →child      dry run   writers     children back
+//! ```
+//!
+//! | module | room for |
+//! |---|---|
+//! | [`route`] | routing hash, Elasticsearch's two routing functions: pure, no I/O |
+//! | [`source`] | opening an index for reading: lock, mapping, pre-flight checks |
+//! | [`partition`] | key → hash → child for every document; census; [`partition::DocMap`] |
+//! | [`plan`] | what would be written, how large, with what warnings |
+//! | [`write`] | the one-pass writers of child segments, and the link method |
+//! | [`verify`] | reads children back and compares them with the source |
+//! | [`publish`] | staging, syncing, the one rename, recovery after a crash |
+//! | [`job`] | the whole flow as one call for embedders |
+//!
+//! A module imports only what stands above it in this table, plus [`error`] and [`progress`].
+
+pub mod error;
+pub mod job;
+pub mod partition;
+pub mod plan;
+pub mod progress;
+pub mod publish;
+pub mod report;
+pub mod route;
+pub mod source;
+pub mod verify;
+pub mod write;
+
+pub use error::{Error, Result};

@@ -1,0 +1,3 @@
+//! The process edge: arguments in, exit code out.
+
+fn main() {}

@@ -1,0 +1,276 @@
+//! The doc map: (segment, DocId) → (output segment, new DocId), and back.
+//!
+//! Outputs are the child segments that will be written. They come in groups: a group is a set of source segments that
+//! is read in one pass, and the outputs that this pass feeds. With one segment per child there is one group of all
+//! source segments; with `--segments keep` every source segment is a group of its own.
+//!
+//! Invariants: within an output, new DocIds are 0..num_docs without gaps and keep source order (the index sort order
+//! where there is one); every assigned document is in exactly one output. Memory: 4 bytes per source document forward
+//! and 4 back, or 8 and 8 where segment and document numbers do not fit 32 bits together.
+
+use super::assignment::{Assignment, NO_CHILD};
+use super::sort::SortKeys;
+use crate::error::{Error, Result};
+use crate::source::Source;
+
+/// How source segments become child segments.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SegmentMode {
+    /// One segment per child, cut where the most documents per segment are reached.
+    #[default]
+    One,
+    /// One child segment per source segment.
+    Keep,
+}
+
+/// Most documents in a segment: tantivy refuses to merge beyond 2^31 - 1.
+pub const MAX_DOCS_PER_SEGMENT: u32 = (1 << 31) - 1;
+
+/// A segment that will be written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Output {
+    /// Index of the child it belongs to (0..k; not the shard number).
+    pub child: usize,
+    /// Documents it gets; never 0.
+    pub num_docs: u32,
+}
+
+/// Where a document stands in its group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct RowAddr {
+    /// Index of the segment within its group.
+    pub segment: usize,
+    /// DocId in that segment.
+    pub doc: u32,
+}
+
+/// Source segments read in one pass, and the outputs this pass feeds.
+#[derive(Debug)]
+pub struct Group {
+    /// Indexes into [`Source::segments`], ascending.
+    pub segments: Vec<usize>,
+    /// The segments to write, ascending by child.
+    pub outputs: Vec<Output>,
+    /// Whether documents of different source segments alternate in an output (index sort). If not, new DocIds ascend
+    /// with (segment, doc).
+    pub interleaved: bool,
+    /// Per segment of the group, per document: output and new DocId.
+    forward: Vec<Pairs>,
+    /// Per output, by new DocId: segment and document.
+    back: Vec<Pairs>,
+}
+
+impl Group {
+    /// Output (index into [`Group::outputs`]) and new DocId of a document; `None` if it goes nowhere.
+    #[inline]
+    #[must_use]
+    pub fn lookup(&self, segment: usize, doc: u32) -> Option<(usize, u32)> {
+        let (output, doc) = self.forward.get(segment)?.get(doc as usize)?;
+        Some((output as usize, doc))
+    }
+
+    /// Documents of an output by ascending new DocId.
+    pub fn rows(&self, output: usize) -> impl ExactSizeIterator<Item = RowAddr> + Clone + '_ {
+        let pairs = self.back.get(output);
+        (0..pairs.map_or(0, Pairs::len)).map(move |index| {
+            let (segment, doc) = pairs.and_then(|pairs| pairs.get(index)).unwrap_or_default();
+            RowAddr { segment: segment as usize, doc }
+        })
+    }
+}
+
+/// The doc map of a whole job.
+#[derive(Debug)]
+pub struct DocMap {
+    /// Number of children, those without documents included.
+    pub num_children: usize,
+    /// The passes to make. A group without outputs is left out.
+    pub groups: Vec<Group>,
+}
+
+impl DocMap {
+    /// Lays out the child segments for `assignment`.
+    ///
+    /// # Errors
+    /// [`Error::TooManyDocs`] never (segments are cut instead); [`Error::Tantivy`] or [`Error::Io`] if the column of
+    /// an index sort cannot be read.
+    pub fn build(
+        source: &Source,
+        assignment: &Assignment,
+        mode: SegmentMode,
+        max_docs_per_segment: u32,
+    ) -> Result<DocMap> {
+        let max_docs = max_docs_per_segment.clamp(1, MAX_DOCS_PER_SEGMENT);
+        let live = |index: &usize| source.segments().get(*index).is_some_and(|segment| segment.num_docs() > 0);
+        let all: Vec<usize> = (0..source.segments().len()).filter(live).collect();
+        let sets: Vec<Vec<usize>> = match mode {
+            SegmentMode::One => vec![all],
+            SegmentMode::Keep => all.into_iter().map(|segment| vec![segment]).collect(),
+        };
+        let mut groups = Vec::with_capacity(sets.len());
+        for segments in sets {
+            let sort = if segments.len() > 1 { SortKeys::open(source, &segments)? } else { None };
+            let group = build_group(assignment, segments, max_docs, sort.as_ref());
+            if !group.outputs.is_empty() {
+                groups.push(group);
+            }
+        }
+        let map = DocMap { num_children: assignment.num_children(), groups };
+        let (kept, live) = (map.num_docs(), assignment.num_assigned());
+        if kept == live {
+            Ok(map)
+        } else {
+            Err(Error::Census { path: source.dir().to_path_buf(), live, children: kept })
+        }
+    }
+
+    /// Documents over all outputs.
+    #[must_use]
+    pub fn num_docs(&self) -> u64 {
+        self.groups.iter().flat_map(|group| &group.outputs).map(|output| u64::from(output.num_docs)).sum()
+    }
+}
+
+fn build_group(assignment: &Assignment, segments: Vec<usize>, max_docs: u32, sort: Option<&SortKeys>) -> Group {
+    let children: Vec<&[u16]> = segments.iter().map(|&segment| assignment.segment(segment)).collect();
+
+    // Sizes first: how many documents each child gets, and so which outputs there are.
+    let mut per_child = vec![0u64; assignment.num_children()];
+    for &child in children.iter().copied().flatten() {
+        if let Some(count) = per_child.get_mut(usize::from(child)) {
+            *count += 1;
+        }
+    }
+    let mut outputs = Vec::new();
+    let mut first_output = Vec::with_capacity(per_child.len());
+    for (child, &docs) in per_child.iter().enumerate() {
+        first_output.push(outputs.len());
+        let mut left = docs;
+        while left > 0 {
+            let num_docs = u32::try_from(left).unwrap_or(u32::MAX).min(max_docs);
+            outputs.push(Output { child, num_docs });
+            left -= u64::from(num_docs);
+        }
+    }
+
+    let most_docs = outputs.iter().map(|output| output.num_docs).max().unwrap_or(0);
+    let most_rows = children.iter().map(|docs| docs.len()).max().unwrap_or(0);
+    let mut forward: Vec<Pairs> =
+        children.iter().map(|docs| Pairs::filled(docs.len(), outputs.len(), most_docs as usize)).collect();
+    let mut back: Vec<Pairs> =
+        outputs.iter().map(|output| Pairs::filled(output.num_docs as usize, children.len(), most_rows)).collect();
+
+    let mut next = vec![0u64; per_child.len()];
+    let mut deal = |segment: usize, doc: u32| {
+        let child = children.get(segment).and_then(|docs| docs.get(doc as usize)).copied().unwrap_or(NO_CHILD);
+        let Some(nth) = next.get_mut(usize::from(child)) else { return };
+        let output =
+            first_output.get(usize::from(child)).map_or(0, |first| first + (*nth / u64::from(max_docs)) as usize);
+        let new_doc = (*nth % u64::from(max_docs)) as u32;
+        *nth += 1;
+        if let Some(pairs) = forward.get_mut(segment) {
+            pairs.set(doc as usize, output as u32, new_doc);
+        }
+        if let Some(pairs) = back.get_mut(output) {
+            pairs.set(new_doc as usize, segment as u32, doc);
+        }
+    };
+    match sort {
+        Some(keys) => {
+            let lens: Vec<u32> = children.iter().map(|docs| docs.len() as u32).collect();
+            let kept = |segment: usize, doc: u32| {
+                children.get(segment).and_then(|docs| docs.get(doc as usize)).is_some_and(|&child| child != NO_CHILD)
+            };
+            keys.merge(&lens, kept, &mut deal);
+        }
+        None => {
+            for (segment, docs) in children.iter().enumerate() {
+                for doc in 0..docs.len() as u32 {
+                    deal(segment, doc);
+                }
+            }
+        }
+    }
+    Group { segments, outputs, interleaved: sort.is_some(), forward, back }
+}
+
+/// An array of optional pairs, in 32 bits each where they fit.
+#[derive(Debug)]
+enum Pairs {
+    Narrow { shift: u32, pairs: Vec<u32> },
+    Wide { pairs: Vec<u64> },
+}
+
+impl Pairs {
+    /// `len` times nothing; left parts will be below `lefts`, right parts below `rights`.
+    fn filled(len: usize, lefts: usize, rights: usize) -> Pairs {
+        let bits = |below: usize| usize::BITS - below.leading_zeros();
+        let shift = bits(rights);
+        // `lefts` itself must fit too, so that no pair is all ones.
+        if shift < 32 && bits(lefts) + shift <= 32 {
+            Pairs::Narrow { shift, pairs: vec![u32::MAX; len] }
+        } else {
+            Pairs::Wide { pairs: vec![u64::MAX; len] }
+        }
+    }
+
+    fn len(&self) -> usize {
+        match self {
+            Pairs::Narrow { pairs, .. } => pairs.len(),
+            Pairs::Wide { pairs } => pairs.len(),
+        }
+    }
+
+    fn set(&mut self, index: usize, left: u32, right: u32) {
+        match self {
+            Pairs::Narrow { shift, pairs } => {
+                if let Some(pair) = pairs.get_mut(index) {
+                    *pair = (left << *shift) | right;
+                }
+            }
+            Pairs::Wide { pairs } => {
+                if let Some(pair) = pairs.get_mut(index) {
+                    *pair = (u64::from(left) << 32) | u64::from(right);
+                }
+            }
+        }
+    }
+
+    #[inline]
+    fn get(&self, index: usize) -> Option<(u32, u32)> {
+        match self {
+            Pairs::Narrow { shift, pairs } => {
+                let pair = *pairs.get(index)?;
+                (pair != u32::MAX).then(|| (pair >> shift, pair & ((1 << shift) - 1)))
+            }
+            Pairs::Wide { pairs } => {
+                let pair = *pairs.get(index)?;
+                (pair != u64::MAX).then_some(((pair >> 32) as u32, pair as u32))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pairs_keep_what_was_set_at_every_width() {
+        for (lefts, rights) in
+            [(1, 1), (8, 1 << 20), (255, 1 << 23), (256, 1 << 24), (3, (1 << 31) - 1), (65_000, 1 << 31)]
+        {
+            let mut pairs = Pairs::filled(4, lefts, rights);
+            let extremes = [(0, 0), (lefts as u32 - 1, rights as u32 - 1), (lefts as u32 - 1, 0)];
+            for (index, &(left, right)) in extremes.iter().enumerate() {
+                pairs.set(index, left, right);
+            }
+            for (index, &pair) in extremes.iter().enumerate() {
+                assert_eq!(pairs.get(index), Some(pair), "{lefts} x {rights}");
+            }
+            assert_eq!(pairs.get(3), None, "{lefts} x {rights}");
+            assert_eq!(pairs.get(4), None);
+        }
+    }
+}

@@ -1,0 +1,16 @@
+//! Key → hash → child for every document.
+//!
+//! Input: a [`crate::source::Source`] and a [`crate::route::SplitRouting`]. Output: an [`Assignment`] (which child gets
+//! each document) with its [`Census`], and from it a [`DocMap`], the only thing the writers need to know. Reads the
+//! cheapest plane that gives exact keys; writes nothing. Memory: 2 bytes per source document, then 8 for the doc map.
+
+mod assignment;
+mod docmap;
+mod keys;
+mod sort;
+
+pub use assignment::{
+    Assigned, Assignment, Census, DocAddress, KeyPolicies, KeyProblems, NO_CHILD, Policy, SegmentCensus, assign,
+};
+pub use docmap::{DocMap, Group, MAX_DOCS_PER_SEGMENT, Output, RowAddr, SegmentMode};
+pub use keys::{KeyPlane, KeyReading, KeySpec, usable_key_fields};

@@ -1,0 +1,65 @@
+//! What a job would write, before it writes: documents and predicted bytes per child, peak disk, warnings.
+//!
+//! `--dry-run` shows the very value that execution spends.
+
+use serde::Serialize;
+
+use crate::partition::{Census, KeyReading, SegmentMode};
+use crate::route::{ShardNumber, SplitSpec};
+
+/// How children are made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Method {
+    /// One pass over the source writes children of final size.
+    #[default]
+    Rewrite,
+    /// Children share the source's segment files by hard link, with one alive bitset each.
+    Link,
+}
+
+/// One child of a plan.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct PlannedChild {
+    /// Shard number: the name of its directory.
+    pub shard: ShardNumber,
+    /// Live documents it gets.
+    pub docs: u64,
+    /// Segments it gets.
+    pub segments: usize,
+    /// Predicted size of its files in bytes. For linked children: bytes not shared with the source.
+    pub predicted_bytes: u64,
+}
+
+/// What would be done.
+#[derive(Clone, Debug, Serialize)]
+pub struct Plan {
+    /// Source directory.
+    pub source: std::path::PathBuf,
+    /// Target directory.
+    pub out: std::path::PathBuf,
+    /// How.
+    pub method: Method,
+    /// Segment layout.
+    pub segments: SegmentMode,
+    /// Routing.
+    pub routing: SplitSpec,
+    /// number_of_routing_shards that is used (given or default); `None` for plain modulo.
+    pub number_of_routing_shards: Option<u32>,
+    /// The id field.
+    pub key: String,
+    /// The field of custom routing values.
+    pub routing_field: Option<String>,
+    /// Which planes keys were read from.
+    pub key_readings: Vec<KeyReading>,
+    /// The children, ascending by shard number.
+    pub children: Vec<PlannedChild>,
+    /// Documents per child and segment.
+    pub census: Census,
+    /// Size of the source's segment files in bytes.
+    pub source_bytes: u64,
+    /// Most bytes that will be taken on the target file system while the job runs.
+    pub peak_disk_bytes: u64,
+    /// What an operator should know before running this.
+    pub warnings: Vec<String>,
+}

@@ -1,0 +1,1 @@
+//! Staging, syncing, publishing, recovery: the only module that changes directories.

@@ -1,0 +1,78 @@
+//! A read-only tantivy [`Directory`] over files mapped beforehand.
+//!
+//! tantivy sees exactly the files and the `meta.json` that pre-flight saw: nothing is opened twice, nothing that
+//! changes on disk later can reach it, and nothing can be written through it.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use tantivy::Directory;
+use tantivy::directory::error::{DeleteError, LockError, OpenReadError, OpenWriteError};
+use tantivy::directory::{DirectoryLock, FileHandle, Lock, OwnedBytes, WatchCallback, WatchHandle, WritePtr};
+
+/// The mapped files of one index, by file name, and its `meta.json`.
+#[derive(Clone, Debug)]
+pub struct MappedDirectory {
+    files: Arc<BTreeMap<PathBuf, OwnedBytes>>,
+    meta: Arc<Vec<u8>>,
+}
+
+impl MappedDirectory {
+    /// `files` by name relative to the index directory, `meta` as read.
+    #[must_use]
+    pub fn new(files: BTreeMap<PathBuf, OwnedBytes>, meta: Vec<u8>) -> MappedDirectory {
+        MappedDirectory { files: Arc::new(files), meta: Arc::new(meta) }
+    }
+}
+
+fn read_only() -> io::Error {
+    io::Error::new(io::ErrorKind::ReadOnlyFilesystem, "the source is never written")
+}
+
+impl Directory for MappedDirectory {
+    fn get_file_handle(&self, path: &Path) -> Result<Arc<dyn FileHandle>, OpenReadError> {
+        match self.files.get(path) {
+            Some(bytes) => Ok(Arc::new(bytes.clone())),
+            None => Err(OpenReadError::FileDoesNotExist(path.to_path_buf())),
+        }
+    }
+
+    fn delete(&self, path: &Path) -> Result<(), DeleteError> {
+        Err(DeleteError::IoError { io_error: Arc::new(read_only()), filepath: path.to_path_buf() })
+    }
+
+    fn exists(&self, path: &Path) -> Result<bool, OpenReadError> {
+        Ok(path == Path::new("meta.json") || self.files.contains_key(path))
+    }
+
+    fn open_write(&self, path: &Path) -> Result<WritePtr, OpenWriteError> {
+        Err(OpenWriteError::IoError { io_error: Arc::new(read_only()), filepath: path.to_path_buf() })
+    }
+
+    fn atomic_read(&self, path: &Path) -> Result<Vec<u8>, OpenReadError> {
+        // `.managed.json` is absent on purpose: it only serves garbage collection, and a damaged one must not stop a split.
+        if path == Path::new("meta.json") {
+            Ok(self.meta.to_vec())
+        } else {
+            Err(OpenReadError::FileDoesNotExist(path.to_path_buf()))
+        }
+    }
+
+    fn atomic_write(&self, _path: &Path, _data: &[u8]) -> io::Result<()> {
+        Err(read_only())
+    }
+
+    fn sync_directory(&self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn acquire_lock(&self, _lock: &Lock) -> Result<DirectoryLock, LockError> {
+        Err(LockError::IoError(Arc::new(read_only())))
+    }
+
+    fn watch(&self, _watch_callback: WatchCallback) -> tantivy::Result<WatchHandle> {
+        Ok(WatchHandle::empty())
+    }
+}

@@ -1,0 +1,57 @@
+//! tantivy's writer lock on the source: an advisory lock on `.tantivy-writer.lock`.
+
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io;
+use std::path::Path;
+
+use crate::error::{Error, Result};
+
+/// Whether to take tantivy's writer lock on an index that is opened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LockMode {
+    /// Take it; fail with [`Error::SourceLocked`] if a writer holds it. On a medium that cannot be written a note is
+    /// left instead, since no writer can be there either.
+    #[default]
+    Writer,
+    /// Do not lock: the caller answers for it that nothing writes.
+    None,
+}
+
+/// A lock held until dropped.
+pub(super) struct WriterLock {
+    _file: File,
+}
+
+const LOCK_FILE: &str = ".tantivy-writer.lock";
+
+/// Takes the lock on `dir` as `mode` says.
+pub(super) fn acquire(dir: &Path, mode: LockMode, notes: &mut Vec<String>) -> Result<Option<WriterLock>> {
+    if mode == LockMode::None || !dir.is_dir() {
+        // A directory that is not there gets its own, better error from reading meta.json.
+        return Ok(None);
+    }
+    let path = dir.join(LOCK_FILE);
+    let opened = OpenOptions::new().write(true).create(true).truncate(false).open(&path);
+    let file = match opened {
+        Ok(file) => file,
+        Err(error) if matches!(error.kind(), io::ErrorKind::ReadOnlyFilesystem | io::ErrorKind::PermissionDenied) => {
+            match File::open(&path) {
+                Ok(file) => file,
+                Err(_) => {
+                    notes.push(format!("no lock was taken: {} cannot be written", dir.display()));
+                    return Ok(None);
+                }
+            }
+        }
+        Err(source) => return Err(Error::Io { operation: "open the lock file", path, source }),
+    };
+    match file.try_lock() {
+        Ok(()) => Ok(Some(WriterLock { _file: file })),
+        Err(TryLockError::WouldBlock) => Err(Error::SourceLocked { path }),
+        Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => {
+            notes.push(format!("no lock was taken: the file system of {} cannot lock", dir.display()));
+            Ok(None)
+        }
+        Err(TryLockError::Error(source)) => Err(Error::Io { operation: "lock", path, source }),
+    }
+}

@@ -1,0 +1,101 @@
+//! `meta.json`, read once, kept word for word.
+
+use std::path::Path;
+
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use crate::error::{Error, Result};
+
+/// One segment as `meta.json` names it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SegmentEntry {
+    /// 32 hexadecimal digits: the stem of the segment's file names.
+    pub id: String,
+    /// Documents, deleted ones included.
+    pub max_doc: u32,
+    /// Deleted documents and the opstamp in the name of the `.del` file.
+    pub deletes: Option<(u32, u64)>,
+}
+
+/// `meta.json` of an index.
+#[derive(Clone, Debug)]
+pub struct Meta {
+    bytes: Vec<u8>,
+    value: Map<String, Value>,
+    segments: Vec<SegmentEntry>,
+    opstamp: u64,
+}
+
+#[derive(Deserialize)]
+struct RawMeta {
+    segments: Vec<RawSegment>,
+    opstamp: u64,
+}
+
+#[derive(Deserialize)]
+struct RawSegment {
+    segment_id: uuid::Uuid,
+    max_doc: u32,
+    deletes: Option<RawDeletes>,
+}
+
+#[derive(Deserialize)]
+struct RawDeletes {
+    num_deleted_docs: u32,
+    opstamp: u64,
+}
+
+impl Meta {
+    /// Reads `dir/meta.json`.
+    pub fn read(dir: &Path) -> Result<Meta> {
+        let path = dir.join("meta.json");
+        let not_an_index = |problem: String| Error::NotAnIndex { path: dir.to_path_buf(), problem };
+        let bytes = match std::fs::read(&path) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                let problem = if dir.is_dir() { "it has no meta.json" } else { "there is no such directory" };
+                return Err(not_an_index(problem.to_owned()));
+            }
+            Err(source) => return Err(Error::Io { operation: "read", path, source }),
+        };
+        let value: Map<String, Value> = serde_json::from_slice(&bytes)
+            .map_err(|error| not_an_index(format!("its meta.json does not parse: {error}")))?;
+        let raw: RawMeta = serde_json::from_slice(&bytes)
+            .map_err(|error| not_an_index(format!("its meta.json does not parse: {error}")))?;
+        let segments = raw
+            .segments
+            .into_iter()
+            .map(|segment| SegmentEntry {
+                id: segment.segment_id.simple().to_string(),
+                max_doc: segment.max_doc,
+                deletes: segment.deletes.map(|deletes| (deletes.num_deleted_docs, deletes.opstamp)),
+            })
+            .collect();
+        Ok(Meta { bytes, value, segments, opstamp: raw.opstamp })
+    }
+
+    /// The file's bytes.
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// The JSON object, keys in file order, unknown ones included.
+    #[must_use]
+    pub fn value(&self) -> &Map<String, Value> {
+        &self.value
+    }
+
+    /// The segments in file order.
+    #[must_use]
+    pub fn segments(&self) -> &[SegmentEntry] {
+        &self.segments
+    }
+
+    /// Opstamp of the last commit.
+    #[must_use]
+    pub fn opstamp(&self) -> u64 {
+        self.opstamp
+    }
+}

@@ -1,0 +1,128 @@
+//! Opening an index for reading: lock, `meta.json`, mapping, pre-flight checks.
+//!
+//! Input: an index directory. Output: a [`Source`], whose files are mapped and whose versions were checked; what would
+//! make a later stage fail was refused here, by name. The source is never written: at most tantivy's own empty lock
+//! file appears. Cost: one `meta.json`, the footers of all files, one open of every segment.
+//!
+//! Children are opened through the same door (without a lock) when they are verified.
+
+mod directory;
+mod lock;
+mod meta;
+mod mmap;
+mod preflight;
+mod segment;
+
+pub use lock::LockMode;
+pub use meta::{Meta, SegmentEntry};
+pub use segment::{Component, Segment, StoreCodec, StoreInfo};
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use tantivy::Index;
+use tantivy::schema::Schema;
+
+use crate::error::{Error, Result};
+use directory::MappedDirectory;
+
+/// An index opened for reading.
+pub struct Source {
+    dir: PathBuf,
+    meta: Meta,
+    index: Index,
+    segments: Vec<Segment>,
+    notes: Vec<String>,
+    /// Held until the source is dropped.
+    _lock: Option<lock::WriterLock>,
+}
+
+impl std::fmt::Debug for Source {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Source").field("dir", &self.dir).field("segments", &self.segments.len()).finish_non_exhaustive()
+    }
+}
+
+impl Source {
+    /// Opens the index in `dir`.
+    ///
+    /// # Errors
+    /// [`Error::NotAnIndex`], [`Error::SourceLocked`], [`Error::MissingFiles`], [`Error::Unsupported`],
+    /// [`Error::Corrupt`], [`Error::Io`]: whatever would make a split of this index fail later.
+    pub fn open(dir: impl AsRef<Path>, lock: LockMode) -> Result<Source> {
+        let dir = dir.as_ref().to_path_buf();
+        let mut notes = Vec::new();
+        // ORDER: lock first; a writer that still runs could replace meta.json between our reads.
+        let lock = lock::acquire(&dir, lock, &mut notes)?;
+        let meta = Meta::read(&dir)?;
+        let files = preflight::map_and_check(&dir, &meta, &mut notes)?;
+        let index = Index::open(MappedDirectory::new(files.clone(), meta.bytes().to_vec()))
+            .map_err(Error::tantivy("the index", &dir))?;
+        let segments = Self::open_segments(&dir, &index, &meta, &files)?;
+        Ok(Source { dir, meta, index, segments, notes, _lock: lock })
+    }
+
+    fn open_segments(
+        dir: &Path,
+        index: &Index,
+        meta: &Meta,
+        files: &BTreeMap<PathBuf, tantivy::directory::OwnedBytes>,
+    ) -> Result<Vec<Segment>> {
+        let metas = index.searchable_segment_metas().map_err(Error::tantivy("meta.json", dir))?;
+        metas.iter().map(|segment| Segment::open(dir, index, segment, meta, files)).collect()
+    }
+
+    /// The index directory, as given.
+    #[must_use]
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// `meta.json` as it was read.
+    #[must_use]
+    pub fn meta(&self) -> &Meta {
+        &self.meta
+    }
+
+    /// The index as tantivy sees it, over the mapped files, read-only.
+    #[must_use]
+    pub fn index(&self) -> &Index {
+        &self.index
+    }
+
+    /// The schema.
+    #[must_use]
+    pub fn schema(&self) -> Schema {
+        self.index.schema()
+    }
+
+    /// The segments in the order of `meta.json`.
+    #[must_use]
+    pub fn segments(&self) -> &[Segment] {
+        &self.segments
+    }
+
+    /// Live documents over all segments.
+    #[must_use]
+    pub fn num_docs(&self) -> u64 {
+        self.segments.iter().map(|segment| u64::from(segment.num_docs())).sum()
+    }
+
+    /// Deleted documents over all segments.
+    #[must_use]
+    pub fn num_deleted(&self) -> u64 {
+        self.segments.iter().map(|segment| u64::from(segment.max_doc() - segment.num_docs())).sum()
+    }
+
+    /// Bytes of all segment files.
+    #[must_use]
+    pub fn num_bytes(&self) -> u64 {
+        self.segments.iter().map(Segment::num_bytes).sum()
+    }
+
+    /// What an operator should know: no lock could be taken, files that `meta.json` does not name.
+    #[must_use]
+    pub fn notes(&self) -> &[String] {
+        &self.notes
+    }
+}
