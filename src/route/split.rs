@@ -32,6 +32,21 @@ pub struct SplitSpec {
     pub routing_partition_size: u32,
 }
 
+impl SplitSpec {
+    /// A one-shard source into `into` children, with Elasticsearch's defaults.
+    #[must_use]
+    pub fn new(into: u32) -> SplitSpec {
+        SplitSpec {
+            function: RoutingFunction::default(),
+            into,
+            source_shards: 1,
+            source_shard: 0,
+            number_of_routing_shards: None,
+            routing_partition_size: 1,
+        }
+    }
+}
+
 /// Why numbers of shards do not fit.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
