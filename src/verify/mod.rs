@@ -2,6 +2,12 @@
 //!
 //! Shares no code with [`crate::write`]: everything is read through tantivy's own readers.
 
+mod content;
+mod guard;
 mod report;
+mod threads;
 
-pub use report::{Finding, FindingKind, Grade, VerifyLevel, VerifyReport};
+pub use content::Digest;
+pub use report::{
+    Check, FieldStatistics, Finding, FindingKind, Grade, Sighting, VerifiedChild, VerifyLevel, VerifyReport,
+};
