@@ -138,6 +138,12 @@ impl Lanes {
         self.1 = self.1.wrapping_add(item.1);
     }
 
+    /// Takes away what was added.
+    pub(crate) fn subtract(&mut self, item: Lanes) {
+        self.0 = self.0.wrapping_sub(item.0);
+        self.1 = self.1.wrapping_sub(item.1);
+    }
+
     /// The document as one value in which no item can be exchanged for another document's.
     #[inline]
     pub(crate) fn mix(self) -> Digest {
@@ -152,6 +158,11 @@ impl Lanes {
 pub struct Digest(u64, u64);
 
 impl Digest {
+    /// Half of it, to tell documents apart.
+    pub(crate) fn short(self) -> u64 {
+        self.0
+    }
+
     /// The digest of the union of two disjoint sets.
     pub fn add(&mut self, other: Digest) {
         self.0 = self.0.wrapping_add(other.0);

@@ -14,7 +14,6 @@ const STRIPE: usize = 4096;
 #[derive(Debug)]
 pub(crate) struct SegmentLanes {
     stripes: Vec<Mutex<Vec<Lanes>>>,
-    max_doc: u32,
 }
 
 impl SegmentLanes {
@@ -25,12 +24,7 @@ impl SegmentLanes {
             .step_by(STRIPE)
             .map(|start| Mutex::new(vec![Lanes::default(); STRIPE.min(len - start)]))
             .collect();
-        SegmentLanes { stripes, max_doc }
-    }
-
-    /// Number of documents.
-    pub(crate) fn max_doc(&self) -> u32 {
-        self.max_doc
+        SegmentLanes { stripes }
     }
 
     /// Begins to add to documents that come in any order, best in runs.
@@ -38,13 +32,13 @@ impl SegmentLanes {
         Adder { lanes: self, held: None }
     }
 
-    /// The lanes of all documents, in order, once nobody adds any more.
-    pub(crate) fn into_vec(self) -> Vec<Lanes> {
-        let mut all = Vec::with_capacity(self.max_doc as usize);
-        for stripe in self.stripes {
-            all.append(&mut stripe.into_inner().unwrap_or_else(PoisonError::into_inner));
-        }
-        all
+    /// The lanes of one document.
+    pub(crate) fn get(&self, doc: u32) -> Lanes {
+        let stripe = self.stripes.get(doc as usize / STRIPE);
+        let lanes = stripe.and_then(|stripe| {
+            stripe.lock().unwrap_or_else(PoisonError::into_inner).get(doc as usize % STRIPE).copied()
+        });
+        lanes.unwrap_or_default()
     }
 
     /// Calls `visit` with every document in order.
@@ -128,7 +122,12 @@ mod tests {
                 scope.spawn(move || work(shared, part));
             }
         });
-        assert_eq!(alone.into_vec(), shared.into_vec());
+        let mut docs = 0;
+        alone.for_each(|doc, sums| {
+            assert_eq!(sums, shared.get(doc));
+            docs += 1;
+        });
+        assert_eq!(docs, max_doc);
     }
 
     #[test]
