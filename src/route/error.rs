@@ -14,7 +14,9 @@ pub enum RouteError {
     },
 
     /// No index has so many shards.
-    #[error("an index cannot have {number_of_shards} shards; between 1 and 2147483647 (Java's largest int) are possible")]
+    #[error(
+        "an index cannot have {number_of_shards} shards; between 1 and 2147483647 (Java's largest int) are possible"
+    )]
     NumberOfShards {
         /// Shards of the source's index, or of the index that the split would make.
         number_of_shards: u64,
@@ -68,7 +70,9 @@ pub enum RouteError {
     },
 
     /// routing_partition_size is out of bounds.
-    #[error("routing_partition_size {routing_partition_size} is not 1, and not between 1 and {limit}; it is in the settings of the index")]
+    #[error(
+        "routing_partition_size {routing_partition_size} is not 1, and not between 1 and {limit}; it is in the settings of the index"
+    )]
     PartitionSize {
         /// routing_partition_size as given.
         routing_partition_size: u32,

@@ -90,7 +90,8 @@ mod tests {
 
     #[test]
     fn keys_beyond_ascii_hash_as_java_strings_of_every_parity() {
-        for key in ["ü", "aü", "üa", "日本語", "😀", "a😀", "😀a", "a😀b", "\u{ffff}\u{10000}", "e\u{301}"] {
+        for key in ["ü", "aü", "üa", "日本語", "😀", "a😀", "😀a", "a😀b", "\u{ffff}\u{10000}", "e\u{301}"]
+        {
             assert_eq!(routing_hash(key), oracle(key), "{key:?}");
         }
     }
