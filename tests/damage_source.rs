@@ -3,6 +3,15 @@
 //! With a checksum that fits, damage reaches the parsers behind it; without, whatever opening lets pass must be found
 //! by comparing checksums.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::cast_possible_truncation,
+    clippy::panic,
+    reason = "a test may stop at what it does not expect"
+)]
+
 mod small_index;
 
 use std::fs;

@@ -1,5 +1,14 @@
 //! An inspection says what is on disk, to the byte.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::cast_possible_truncation,
+    clippy::panic,
+    reason = "a test may stop at what it does not expect"
+)]
+
 mod small_index;
 
 use std::fs;

@@ -1,5 +1,14 @@
 //! What cannot be split is refused at opening, with an error of the right kind that names the file.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::cast_possible_truncation,
+    clippy::panic,
+    reason = "a test may stop at what it does not expect"
+)]
+
 mod small_index;
 
 use std::fs;

@@ -1,5 +1,14 @@
 //! What `meta.json` says and cannot be carried over, or contradicts itself, is refused at opening.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::cast_possible_truncation,
+    clippy::panic,
+    reason = "a test may stop at what it does not expect"
+)]
+
 mod small_index;
 
 use std::fs;

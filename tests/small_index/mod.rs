@@ -27,7 +27,7 @@ fn document(schema: &Schema, n: u64) -> TantivyDocument {
         "body": words.join(" "),
         "number": n,
         "numbers": [n % 3, n],
-        "data": {"colour": if n % 2 == 0 { "red" } else { "blue" }, "size": n},
+        "data": {"colour": if n.is_multiple_of(2) { "red" } else { "blue" }, "size": n},
     });
     TantivyDocument::parse_json(schema, &text.to_string()).unwrap()
 }
