@@ -12,13 +12,12 @@ use std::sync::Arc;
 use tantivy::directory::footer::Footer;
 use tantivy::directory::{FileSlice, OwnedBytes};
 
-use super::guard::{guard, one_line};
-use super::report::{Finding, FindingKind, Grade, VerifyLevel};
+use super::report::{Finding, FindingKind, Grade, VerifyLevel, one_line};
 use super::{VerifyJob, metadata, threads};
 use crate::error::{Error, Result};
 use crate::progress::{Cancel, Progress, Stage, Work};
 use crate::route::ShardNumber;
-use crate::source::{Component, LockMode, Meta, Source};
+use crate::source::{Component, LockMode, Meta, Source, guard};
 
 const META: &str = "meta.json";
 const MANAGED: &str = ".managed.json";
@@ -55,7 +54,7 @@ pub(super) fn check(
                 managed(&child, &present, &expected, findings);
                 let there = expected.intersection(&present).map(|name| path.join(name));
                 files.extend(there.map(|file| (children.len(), file)));
-                match guard(|| path.clone(), "the index", || Source::open(path, LockMode::None)) {
+                match guard(path, "the index", || Source::open(path, LockMode::None)) {
                     Ok(index) => child.index = Some(index),
                     Err(error) => findings.push(unreadable(&child, &error)),
                 }
@@ -242,10 +241,7 @@ fn check_file(path: &Path, read_body: bool, cancel: &Cancel) -> Result<Option<Fi
     }
     let found = hasher.finalize();
     Ok((found != crc).then(|| {
-        Finding::error(
-            FindingKind::Checksum,
-            format!("the bytes have checksum {found:08x}, the footer says {crc:08x}"),
-        )
+        Finding::error(FindingKind::Checksum, format!("the bytes have checksum {found:08x}, the footer says {crc:08x}"))
     }))
 }
 

@@ -6,10 +6,9 @@ use tantivy::schema::Type;
 
 use super::VerifyJob;
 use super::files::Child;
-use super::guard::{guard, one_line};
-use super::report::{Finding, FindingKind, Grade};
+use super::report::{Finding, FindingKind, Grade, one_line};
 use crate::error::{Error, Result};
-use crate::source::{Component, Meta, Segment, Source};
+use crate::source::{Component, Meta, Segment, Source, guard};
 
 /// Everything in `meta.json` but the segments must be as in the source.
 pub(super) fn compare(source: &Source, child: &Child, meta: &Meta, findings: &mut Vec<Finding>) {
@@ -39,7 +38,11 @@ pub(super) fn compare(source: &Source, child: &Child, meta: &Meta, findings: &mu
         let (ours, theirs) = (ours.get(key), theirs.get(key));
         if ours != theirs && !(absent(ours) && absent(theirs)) {
             let show = |value: Option<&Value>| value.map_or("absent".to_owned(), Value::to_string);
-            find(Grade::Warning, FindingKind::Meta, format!("{key} is {}, the source has {}", show(ours), show(theirs)));
+            find(
+                Grade::Warning,
+                FindingKind::Meta,
+                format!("{key} is {}, the source has {}", show(ours), show(theirs)),
+            );
         }
     }
 }
@@ -49,7 +52,7 @@ pub(super) fn structure(job: &VerifyJob<'_>, child: &Child, findings: &mut Vec<F
     let Some(index) = &child.index else { return };
     for (segment, entry) in index.segments().iter().zip(index.meta().segments()) {
         let before = findings.len();
-        let result = guard(|| segment.path().to_path_buf(), "the segment", || {
+        let result = guard(segment.path(), "the segment", || {
             counts(segment, entry.deletes.map_or(0, |(deleted, _)| deleted), findings)?;
             parts(job.source, index, segment, findings)
         });

@@ -17,7 +17,6 @@ mod census;
 mod content;
 mod diagnose;
 mod files;
-mod guard;
 mod metadata;
 mod ownership;
 mod report;

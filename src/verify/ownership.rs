@@ -4,14 +4,13 @@
 //! child c. Documents that a policy placed are sent there again by the same policy, and are no finding.
 
 use super::files::Child;
-use super::guard::{guard, one_line};
-use super::report::{Finding, FindingKind, Sighting};
+use super::report::{Finding, FindingKind, Sighting, one_line};
 use super::{Ownership, VerifyJob};
 use crate::error::{Error, Result};
 use crate::partition::{Assigned, DocAddress, KeyProblems, NO_CHILD, assign};
 use crate::progress::{Cancel, Silent};
 use crate::route::ShardNumber;
-use crate::source::Source;
+use crate::source::{Source, guard};
 
 /// Routes the source. `None` if that is not possible; then a finding says why.
 pub(super) fn expected(
@@ -107,8 +106,7 @@ pub(super) fn strays(
 }
 
 fn route(source: &Source, job: &VerifyJob<'_>, ownership: &Ownership<'_>, cancel: &Cancel) -> Result<Assigned> {
-    let path = source.dir().to_path_buf();
-    guard(|| path, "the keys", || {
+    guard(source.dir(), "the keys", || {
         assign(source, ownership.keys, ownership.routing, &ownership.policies, job.threads, &Silent, cancel)
     })
 }
@@ -117,13 +115,10 @@ fn route(source: &Source, job: &VerifyJob<'_>, ownership: &Ownership<'_>, cancel
 fn keys(error: &Error, sample: usize, of_source: bool, whose: &str) -> Finding {
     let sight = |address: &DocAddress| {
         let address = Some(address.clone());
-        if of_source {
-            Sighting { source: address, child: None }
-        } else {
-            Sighting { source: None, child: address }
-        }
+        if of_source { Sighting { source: address, child: None } } else { Sighting { source: None, child: address } }
     };
-    let finding = Finding::error(FindingKind::Keys, format!("documents of {whose} cannot be routed: {}", one_line(error)));
+    let finding =
+        Finding::error(FindingKind::Keys, format!("documents of {whose} cannot be routed: {}", one_line(error)));
     match error {
         Error::Keys(problems) => {
             let KeyProblems { missing, several, stray, missing_sample, several_sample, stray_sample } = &**problems;

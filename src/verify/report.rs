@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use serde::Serialize;
 
 use super::content::Digest;
+use crate::error::Error;
 use crate::partition::DocAddress;
 use crate::route::ShardNumber;
 
@@ -217,6 +218,20 @@ impl fmt::Display for Finding {
         }
         Ok(())
     }
+}
+
+/// An error and its causes in one line.
+pub(super) fn one_line(error: &Error) -> String {
+    let mut line = error.to_string();
+    let mut cause = std::error::Error::source(error);
+    while let Some(error) = cause {
+        let text = error.to_string();
+        if !line.contains(&text) {
+            line = format!("{line}: {text}");
+        }
+        cause = error.source();
+    }
+    line
 }
 
 /// What a field's statistics are in one child; summed over children they serve BM25 over all of them.

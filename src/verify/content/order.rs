@@ -4,10 +4,9 @@ use tantivy::columnar::Column;
 use tantivy::{Order, TantivyError};
 
 use crate::error::{Error, Result};
-use crate::source::{Component, Segment, Source};
+use crate::source::{Component, Segment, Source, guard};
 use crate::verify::VerifyJob;
 use crate::verify::files::Child;
-use crate::verify::guard::guard;
 use crate::verify::report::{Finding, FindingKind, Grade};
 
 /// Whether documents of several source segments may alternate in a child, because the index is sorted.
@@ -43,7 +42,7 @@ pub(super) fn check(job: &VerifyJob<'_>, child: &Child, findings: &mut Vec<Findi
 fn unsorted(index: &Source, segment: &Segment) -> Result<Option<u32>> {
     let Some(sort) = index.index().settings().sort_by_field.clone() else { return Ok(None) };
     let path = segment.file(Component::FastFields);
-    guard(|| path.clone(), "the column of the sort field", || {
+    guard(&path, "the column of the sort field", || {
         let column: Option<Column<u64>> = segment
             .reader()
             .fast_fields()

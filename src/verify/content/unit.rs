@@ -2,7 +2,6 @@
 
 use std::cell::Cell;
 use std::ops::Range;
-use std::path::PathBuf;
 
 use tantivy::columnar::DynamicColumnHandle;
 use tantivy::schema::{Field, Schema};
@@ -11,8 +10,7 @@ use super::lanes::SegmentLanes;
 use super::{columns, norms, postings, store};
 use crate::error::{Error, Result};
 use crate::progress::Cancel;
-use crate::source::{Component, Segment};
-use crate::verify::guard::guard;
+use crate::source::{Component, Segment, guard};
 use crate::verify::report::FindingKind;
 
 /// How much of a posting enters the lanes.
@@ -116,8 +114,7 @@ const UNIT_BYTES: u64 = 4 << 20;
 
 /// Cuts `part` of a segment, or all of it, into units.
 pub(crate) fn plan(view: &View<'_>, segment: usize, only: Option<&Part>, detail: Detail) -> Result<Vec<Unit>> {
-    let path = view.segment.path().to_path_buf();
-    guard(|| path, "the list of its parts", || plan_unguarded(view, segment, only, detail))
+    guard(view.segment.path(), "the list of its parts", || plan_unguarded(view, segment, only, detail))
 }
 
 fn plan_unguarded(view: &View<'_>, segment: usize, only: Option<&Part>, detail: Detail) -> Result<Vec<Unit>> {
@@ -180,8 +177,7 @@ pub(crate) fn read(unit: &Unit, view: &View<'_>, lanes: &SegmentLanes, cancel: &
     });
     let mut outcome = Outcome::default();
     let what = describe(&unit.part, &view.schema);
-    let file = || -> PathBuf { view.segment.file(at.get()) };
-    let result = guard(file, what, || match &unit.part {
+    let result = guard(view.segment.path(), what, || match &unit.part {
         Part::Store => store::read(view, unit.range.clone(), lanes, cancel),
         Part::Norms(field) => norms::read(view, *field, lanes, &mut outcome),
         Part::Postings(field, detail) => {
@@ -196,7 +192,11 @@ pub(crate) fn read(unit: &Unit, view: &View<'_>, lanes: &SegmentLanes, cancel: &
         Ok(()) => Ok(outcome),
         Err(Error::Interrupted) => Err(Error::Interrupted),
         Err(error) => {
-            outcome.failed = Some(error);
+            // Which file was being read when it happened, only the reader knew.
+            outcome.failed = Some(match error {
+                Error::Panic { what, message, .. } => Error::Panic { path: view.segment.file(at.get()), what, message },
+                other => other,
+            });
             Ok(outcome)
         }
     }

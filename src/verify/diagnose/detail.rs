@@ -11,20 +11,22 @@ use tantivy::{DocSet, TantivyError};
 use super::Case;
 use super::matching::Entry;
 use crate::error::{Error, Result};
-use crate::source::Component;
+use crate::source::{Component, guard};
 use crate::verify::content::postings::show;
 use crate::verify::content::unit::{Part, View};
-use crate::verify::guard::guard;
 use crate::verify::report::FindingKind;
 
 /// Values of a row or bytes around a difference that are shown.
 const SHOWN: usize = 4;
 
 /// One clause about the difference; `None` if reading fails.
-pub(super) fn describe(case: &Case<'_>, part: &Part, (source, child): (Option<Entry>, Option<Entry>)) -> Option<String> {
+pub(super) fn describe(
+    case: &Case<'_>,
+    part: &Part,
+    (source, child): (Option<Entry>, Option<Entry>),
+) -> Option<String> {
     let ((source, doc), (child, other)) = (look(&case.source.views, source)?, look(&case.found.views, child)?);
-    let path = child.segment.path().to_path_buf();
-    guard(|| path, "a document", || {
+    guard(child.segment.path(), "a document", || {
         Ok(match part {
             Part::Store => stored(stored_bytes(source, doc)?, stored_bytes(child, other)?),
             Part::Norms(field) => {
@@ -41,11 +43,15 @@ pub(super) fn describe(case: &Case<'_>, part: &Part, (source, child): (Option<En
 }
 
 /// Whether a term that a document lost is gone altogether, or the document gained one instead.
-pub(super) fn kind_of_term(case: &Case<'_>, field: Field, (source, child): (Option<Entry>, Option<Entry>)) -> FindingKind {
+pub(super) fn kind_of_term(
+    case: &Case<'_>,
+    field: Field,
+    (source, child): (Option<Entry>, Option<Entry>),
+) -> FindingKind {
     let sides = (look(&case.source.views, source), look(&case.found.views, child));
     let (Some((source, doc)), Some((child, other))) = sides else { return FindingKind::PostingLost };
     let path = child.segment.file(Component::Terms);
-    let found = guard(|| path.clone(), "a document", || {
+    let found = guard(&path, "a document", || {
         let (before, after) = (posted(source, field, doc)?, posted(child, field, other)?);
         let Some(lost) = before.keys().find(|term| !after.contains_key(*term)) else {
             return Ok(FindingKind::PostingAdded);

@@ -7,10 +7,9 @@ use tantivy::schema::Field;
 use super::matching::Entry;
 use super::{Case, by_child, detail};
 use crate::error::{Error, Result};
-use crate::source::Component;
+use crate::source::{Component, guard};
 use crate::verify::content::lanes::SegmentLanes;
 use crate::verify::content::unit::{Detail, Part, describe};
-use crate::verify::guard::guard;
 use crate::verify::report::{Finding, FindingKind};
 
 type Pair = (Option<Entry>, Option<Entry>);
@@ -52,7 +51,7 @@ fn all_parts(case: &Case<'_>) -> Vec<Part> {
     let mut names = BTreeSet::new();
     for view in case.source.views.iter().chain(&case.found.views) {
         let path = view.segment.file(Component::FastFields);
-        let listed = guard(|| path.clone(), "the list of columns", || {
+        let listed = guard(&path, "the list of columns", || {
             let columns = view.segment.columns().iter_columns().map_err(Error::io("read", &path))?;
             Ok(columns.map(|(name, _)| name).collect::<Vec<_>>())
         });
