@@ -62,8 +62,8 @@ impl Doc {
                 word(9),
                 word(9),
                 n % 50,
-                if n % 2 == 0 { format!("{}", n % 7) } else { format!("{}.5", n % 7) },
-                n % 3 == 0
+                if n.is_multiple_of(2) { format!("{}", n % 7) } else { format!("{}.5", n % 7) },
+                n.is_multiple_of(3)
             ),
         }
     }
@@ -85,10 +85,10 @@ impl Doc {
         for &value in &self.signed {
             doc.add_i64(field("signed"), value);
         }
-        if n % 5 != 0 {
+        if !n.is_multiple_of(5) {
             doc.add_f64(field("float"), f64::from(u32::try_from(n).unwrap()) / 8.0);
         }
-        doc.add_bool(field("flag"), n % 2 == 0);
+        doc.add_bool(field("flag"), n.is_multiple_of(2));
         doc.add_date(
             field("date"),
             DateTime::from_timestamp_nanos(1_600_000_000_123_456_789 + 86_400_000_000_001 * n as i64),
