@@ -7,5 +7,7 @@
 mod file;
 mod output;
 mod pool;
+mod postings;
+mod store;
 
 pub use output::{ChildFiles, OutputFile, WrittenFile, WrittenSegment};
