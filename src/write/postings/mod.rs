@@ -12,6 +12,8 @@ mod appender;
 mod decode;
 mod encode;
 mod terms;
+#[cfg(test)]
+mod tests;
 mod totals;
 mod track;
 mod units;

@@ -11,6 +11,8 @@
 mod blocks;
 mod codec;
 mod dates;
+#[cfg(test)]
+mod tests;
 mod track;
 mod writer;
 
