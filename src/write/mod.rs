@@ -4,6 +4,7 @@
 //! [`WrittenSegment`] per child segment as proof of what was written. Nothing here decides where files go, syncs or
 //! renames: that is [`crate::publish`].
 
+mod dictionary;
 mod file;
 mod output;
 mod pool;

@@ -4,11 +4,11 @@ use std::io::Write;
 
 use tantivy::postings::TermInfo;
 use tantivy::schema::Field;
-use tantivy::termdict::TermDictionaryBuilder;
 
 use super::encode::Piece;
 use crate::error::{Error, Result};
 use crate::source::Component;
+use crate::write::dictionary::DictionaryBuilder;
 use crate::write::file::{CompositeWriter, FileWriter, Hole, PartTable};
 use crate::write::output::{ChildFiles, WrittenFile};
 
@@ -23,7 +23,7 @@ pub(super) struct Appender {
 
 enum Terms {
     Between(FileWriter),
-    InField(TermDictionaryBuilder<FileWriter>),
+    InField(DictionaryBuilder<FileWriter>),
     /// Only while a builder is being made or finished, and after that failed.
     Gone,
 }
@@ -48,7 +48,6 @@ impl Appender {
 
     /// Begins a field. Fields ascend.
     pub(super) fn begin(&mut self, field: Field) -> Result<()> {
-        let write = || Error::io("write", "a term dictionary");
         let postings = self.postings.begin(field);
         let total = postings.hole().map_err(Error::io("write", "postings"))?;
         self.positions.begin(field);
@@ -56,7 +55,7 @@ impl Appender {
             return Err(unfinished());
         };
         self.terms_parts.begin(field, file.len());
-        self.terms = Terms::InField(TermDictionaryBuilder::create(file).map_err(write())?);
+        self.terms = Terms::InField(DictionaryBuilder::new(file));
         self.field = Some(OpenField { total, postings_len: 0, positions_len: 0, tokens: 0 });
         Ok(())
     }
