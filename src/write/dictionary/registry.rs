@@ -59,7 +59,7 @@ impl Registry {
         if transitions.len() > MOST_TRANSITIONS {
             return;
         }
-        if self.inserted >= 2 * self.buckets.len() && self.buckets.len() < MOST_BUCKETS {
+        if 2 * self.inserted >= self.buckets.len() && self.buckets.len() < MOST_BUCKETS {
             self.grow();
         }
         self.inserted += 1;
