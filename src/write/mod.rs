@@ -4,7 +4,9 @@
 //! [`WrittenSegment`] per child segment as proof of what was written. Nothing here decides where files go, syncs or
 //! renames: that is [`crate::publish`].
 
+mod columns;
 mod file;
+mod norms;
 mod output;
 mod pool;
 

@@ -1,0 +1,116 @@
+//! Field norms (`.fieldnorm`): per document and field with norms one byte that stands for the field's length.
+//!
+//! Input: a source, and a group of its segments with the outputs they feed. Output: a `.fieldnorm` file per output with
+//! every field that has norms, in field order, and exactly one byte per document; and the sums of lengths from which the
+//! postings writer gets a field's average. Norms are copied as bytes and never computed anew: they are rounded. Each is
+//! read once. Memory: the buffers of the files.
+
+use std::io::Write;
+
+use tantivy::directory::OwnedBytes;
+use tantivy::fieldnorm::FieldNormReader;
+use tantivy::schema::Field;
+
+use super::file::CompositeWriter;
+use super::output::{ChildFiles, WrittenFile};
+use crate::error::{Error, Result};
+use crate::partition::Group;
+use crate::source::{Component, Source};
+
+const CHUNK: usize = 4_096;
+
+/// The `.fieldnorm` files of a group's outputs.
+#[derive(Debug)]
+pub(super) struct WrittenNorms {
+    /// By output.
+    pub(super) files: Vec<WrittenFile>,
+    /// What the postings writer needs.
+    pub(super) stats: NormStats,
+}
+
+/// Sums of the lengths that field norms stand for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct NormStats {
+    /// Per field with norms, ascending: by output.
+    fields: Vec<(Field, Vec<u64>)>,
+}
+
+impl NormStats {
+    /// Sum over the documents of `output` of the lengths of `field`; `None` if the field has no norms.
+    pub(super) fn total(&self, field: Field, output: usize) -> Option<u64> {
+        let at = self.fields.binary_search_by_key(&field, |(field, _)| *field).ok()?;
+        self.fields.get(at)?.1.get(output).copied()
+    }
+
+    /// Fields with norms, ascending.
+    pub(super) fn fields(&self) -> impl Iterator<Item = Field> + '_ {
+        self.fields.iter().map(|(field, _)| *field)
+    }
+}
+
+/// Writes the norms of all outputs of `group`. `ids`: their segment ids.
+///
+/// # Errors
+/// [`Error::Corrupt`] if a field has norms in some segments of the source only, or not one per document; [`Error::Io`].
+pub(super) fn write(source: &Source, group: &Group, files: &dyn ChildFiles, ids: &[String]) -> Result<WrittenNorms> {
+    let lengths: Vec<u64> = (0..=u8::MAX).map(|id| u64::from(FieldNormReader::id_to_fieldnorm(id))).collect();
+    let mut writers = Vec::with_capacity(group.outputs.len());
+    for (output, id) in group.outputs.iter().zip(ids) {
+        let name = Component::FieldNorms.file_name(id);
+        writers.push((CompositeWriter::create(files, output.child, name.clone())?, name));
+    }
+    let schema = source.schema();
+    let mut stats = NormStats::default();
+    for (field, entry) in schema.fields() {
+        if !(entry.is_indexed() && entry.has_fieldnorms()) {
+            continue;
+        }
+        let segments = norms_of(source, group, field)?;
+        let mut totals = Vec::with_capacity(writers.len());
+        for (output, (writer, name)) in writers.iter_mut().enumerate() {
+            let part = writer.begin(field);
+            let mut total = 0;
+            let mut chunk = Vec::with_capacity(CHUNK);
+            for row in group.rows(output) {
+                // A field without any norms in the source has length 0 everywhere.
+                let segment = segments.get(row.segment).and_then(Option::as_ref);
+                let id = segment.and_then(|norms| norms.get(row.doc as usize)).copied().unwrap_or(0);
+                total += lengths.get(usize::from(id)).copied().unwrap_or(0);
+                chunk.push(id);
+                if chunk.len() == CHUNK {
+                    part.write_all(&chunk).map_err(Error::io("write", &*name))?;
+                    chunk.clear();
+                }
+            }
+            part.write_all(&chunk).map_err(Error::io("write", &*name))?;
+            totals.push(total);
+        }
+        stats.fields.push((field, totals));
+    }
+    let files = writers.into_iter().map(|(writer, _)| writer.finish()).collect::<Result<_>>()?;
+    Ok(WrittenNorms { files, stats })
+}
+
+/// Norm ids of `field` by segment of the group: all of them, or none if no segment of the source has any.
+fn norms_of(source: &Source, group: &Group, field: Field) -> Result<Vec<Option<OwnedBytes>>> {
+    let mut lacking = None;
+    let mut found = false;
+    let mut norms = Vec::with_capacity(group.segments.len());
+    for (index, segment) in source.segments().iter().enumerate() {
+        let bytes = segment.norms(field)?;
+        match &bytes {
+            Some(_) => found = true,
+            None => lacking = lacking.or(Some(segment)),
+        }
+        if group.segments.binary_search(&index).is_ok() {
+            norms.push(bytes);
+        }
+    }
+    match lacking {
+        Some(segment) if found => {
+            let name = source.schema().get_field_name(field).to_owned();
+            Err(Error::corrupt(segment.file(Component::FieldNorms), format!("field {name:?} has no norms")))
+        }
+        _ => Ok(norms),
+    }
+}
