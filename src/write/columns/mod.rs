@@ -27,11 +27,15 @@ mod addresses;
 mod column;
 mod container;
 mod dictionary;
+#[cfg(test)]
+pub(in crate::write) mod fixture;
 mod index;
 mod merge;
 mod numeric;
 mod rows;
 mod terms;
+#[cfg(test)]
+mod tests;
 mod union;
 mod values;
 
