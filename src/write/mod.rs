@@ -4,8 +4,10 @@
 //! [`WrittenSegment`] per child segment as proof of what was written. Nothing here decides where files go, syncs or
 //! renames: that is [`crate::publish`].
 
+mod columns;
 mod dictionary;
 mod file;
+mod norms;
 mod output;
 mod pool;
 mod postings;

@@ -5,38 +5,7 @@
 //! out: exactly, where field norms are exact (fewer than 40 tokens a document), else by largest remainder in proportion
 //! to the norms, so that the outputs and the deleted documents together still have what the source has.
 
-use tantivy::fieldnorm::FieldNormReader;
-
-/// Norm ids below this one are exact numbers of tokens.
-const FIRST_LOSSY_NORM: u8 = 40;
-
-/// Field lengths of one field, summed up over the documents of each output.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct FieldLengths {
-    /// Tokens by output, as far as norms tell.
-    pub(crate) outputs: Vec<u64>,
-    /// Tokens of documents that go nowhere.
-    pub(crate) dropped: u64,
-    /// Whether every norm was an exact number.
-    pub(crate) exact: bool,
-}
-
-impl FieldLengths {
-    pub(crate) fn new(outputs: usize) -> FieldLengths {
-        FieldLengths { outputs: vec![0; outputs], dropped: 0, exact: true }
-    }
-
-    /// Adds a document with norm id `norm`; `output`: where it goes.
-    #[inline]
-    pub(crate) fn add(&mut self, output: Option<usize>, norm: u8) {
-        self.exact &= norm < FIRST_LOSSY_NORM;
-        let tokens = u64::from(FieldNormReader::id_to_fieldnorm(norm));
-        match output.and_then(|output| self.outputs.get_mut(output)) {
-            Some(sum) => *sum += tokens,
-            None => self.dropped += tokens,
-        }
-    }
-}
+use crate::write::norms::FieldLengths;
 
 /// Tokens of output `output`, of a field without frequencies.
 ///
@@ -98,13 +67,5 @@ mod tests {
     #[test]
     fn without_surplus_the_postings_tell() {
         assert_eq!(without_freqs(0, 7, 0, Some(&lengths(&[1000], 0, false))), 7);
-    }
-
-    #[test]
-    fn norm_ids_below_the_first_lossy_one_are_exact_and_the_next_is_not() {
-        for id in 0..FIRST_LOSSY_NORM {
-            assert_eq!(FieldNormReader::id_to_fieldnorm(id), u32::from(id));
-        }
-        assert_ne!(FieldNormReader::id_to_fieldnorm(FIRST_LOSSY_NORM + 1), u32::from(FIRST_LOSSY_NORM) + 1);
     }
 }

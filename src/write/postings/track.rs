@@ -12,12 +12,13 @@ use super::appender::Appender;
 use super::decode::{Block, Damage, PositionBuffer, Positions, Postings};
 use super::encode::{Encoder, Field as FieldOfOutput, LengthFactors, Piece};
 use super::terms::{MergedTerms, TermRange};
-use super::totals::{self, FieldLengths};
+use super::totals;
 use super::units;
 use crate::error::{Error, Result};
 use crate::partition::Group;
 use crate::progress::{Progress, Stage, Work};
 use crate::source::{Component, Segment, Source};
+use crate::write::norms::FieldLengths;
 use crate::write::output::{ChildFiles, WrittenFile};
 use crate::write::pool::{InOrder, Track};
 
