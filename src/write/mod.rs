@@ -4,8 +4,13 @@
 //! [`WrittenSegment`] per child segment as proof of what was written. Nothing here decides where files go, syncs or
 //! renames: that is [`crate::publish`].
 
+mod alive;
 mod file;
+mod link;
+mod meta;
 mod output;
 mod pool;
 
-pub use output::{ChildFiles, OutputFile, WrittenFile, WrittenSegment};
+pub use link::{link, source_file};
+pub use meta::{child_segment_id, child_segment_ids, managed_json, meta_json};
+pub use output::{ChildFiles, Linked, OutputFile, WrittenFile, WrittenSegment};
