@@ -67,7 +67,7 @@ fn dictionary_bytes(segments: &[&Segment], field: Field, shares: &[f64]) -> Resu
     let mut dictionaries: Vec<(u64, TermDictionary)> = Vec::new();
     for segment in segments {
         if let Some(dictionary) = segment.terms(field)? {
-            dictionaries.push((segment.terms_len(field), dictionary));
+            dictionaries.push((segment.field_bytes(Component::Terms, field), dictionary));
         }
     }
     let terms: usize = dictionaries.iter().map(|(_, dictionary)| dictionary.num_terms()).sum();

@@ -204,12 +204,6 @@ impl Segment {
         })
     }
 
-    /// Bytes of the term dictionary of `field`.
-    #[must_use]
-    pub fn terms_len(&self, field: Field) -> u64 {
-        self.terms.open_read(field).map_or(0, |slice| slice.num_bytes().get_bytes())
-    }
-
     /// Postings of `field`: a u64 LE total number of tokens, then what the ranges of term infos refer to.
     pub fn postings(&self, field: Field) -> Result<Option<OwnedBytes>> {
         self.read(field, Component::Postings)
