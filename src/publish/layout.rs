@@ -115,6 +115,12 @@ impl Layout {
     }
 }
 
+/// Whether `name` is that of a manifest: a file of ours that may lie beside an index's own.
+#[must_use]
+pub fn is_manifest(name: &str) -> bool {
+    name == MANIFEST
+}
+
 /// Directory name of a child: its shard number in decimal.
 #[must_use]
 pub fn child_name(shard: ShardNumber) -> String {

@@ -14,11 +14,11 @@ mod staging;
 
 pub use fault::{Fault, FaultyFs};
 pub use fs::{Access, FileSystem, Kind, Lock, RealFs};
-pub use layout::Layout;
+pub use layout::{Layout, is_manifest};
 pub use manifest::{
     ChildManifest, ChildSegment, FORMAT, RoutingRecord, SegmentLineage, SetChild, SetManifest, SourceLineage,
     StagedChild, read_child, read_set,
 };
 pub use recover::{RecoverAction, RecoverReport, recover};
 pub use removal::Removal;
-pub use staging::{Proof, Published, SplitRecord, Staging};
+pub use staging::{Proof, Published, SplitRecord, Staging, check_free};

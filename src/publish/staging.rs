@@ -322,11 +322,30 @@ fn written(name: &str, bytes: &[u8]) -> WrittenFile {
     WrittenFile { name: name.to_owned(), len: bytes.len() as u64, crc32: crc32fast::hash(bytes), linked: false }
 }
 
+/// Whether a run could make `out` now: nothing stands there, and no other run is at work or was stopped.
+///
+/// # Errors
+/// [`Error::TargetExists`], [`Error::StagingExists`], [`Error::Usage`], [`Error::Io`].
+pub fn check_free(fs: &dyn FileSystem, out: &Path) -> Result<()> {
+    let layout = Layout::new(out)?;
+    check_absent(fs, &layout)?;
+    match fs.kind(layout.staging()).map_err(Error::io("look at", layout.staging()))? {
+        Some(_) => Err(staging_exists(fs, &layout)),
+        None => Ok(()),
+    }
+}
+
+fn check_absent(fs: &dyn FileSystem, layout: &Layout) -> Result<()> {
+    let out = layout.out();
+    match fs.kind(out).map_err(Error::io("look at", out))? {
+        Some(_) => Err(Error::TargetExists { path: out.to_path_buf() }),
+        None => Ok(()),
+    }
+}
+
 fn check_target(fs: &dyn FileSystem, layout: &Layout, record: &SplitRecord) -> Result<()> {
     let (out, parent) = (layout.out(), layout.parent());
-    if fs.kind(out).map_err(Error::io("look at", out))?.is_some() {
-        return Err(Error::TargetExists { path: out.to_path_buf() });
-    }
+    check_absent(fs, layout)?;
     if let Some(id) = record.children.iter().flat_map(|child| &child.segments).find(|id| !is_segment_id(id)) {
         return Err(Error::Manifest { path: layout.record(), problem: format!("{id:?} is not a segment id") });
     }
