@@ -52,9 +52,16 @@ impl Source {
     ///
     /// # Errors
     /// [`Error::NotAnIndex`], [`Error::SourceLocked`], [`Error::MissingFiles`], [`Error::Unsupported`],
-    /// [`Error::Corrupt`], [`Error::Panic`], [`Error::Io`]: whatever would make a split of this index fail later.
+    /// [`Error::Corrupt`], [`Error::Panic`], [`Error::Unreadable`]: whatever would make a split of this index fail later.
     pub fn open(dir: impl AsRef<Path>, lock: LockMode) -> Result<Source> {
-        let dir = dir.as_ref().to_path_buf();
+        Self::open_inner(dir.as_ref().to_path_buf(), lock).map_err(|error| match error {
+            // Nothing but reading happens here, and what cannot be read is a matter of the source.
+            Error::Io { operation, path, source } => Error::Unreadable { operation, path, source },
+            other => other,
+        })
+    }
+
+    fn open_inner(dir: PathBuf, lock: LockMode) -> Result<Source> {
         let mut notes = Vec::new();
         // ORDER: lock first; a writer that still runs could replace meta.json between our reads.
         let lock = lock::acquire(&dir, lock, &mut notes)?;

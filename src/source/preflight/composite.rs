@@ -80,6 +80,7 @@ fn parse(body: &[u8], schema: &Schema) -> Result<Parts, String> {
 }
 
 #[cfg(test)]
+#[allow(clippy::cast_possible_truncation, reason = "lengths in these tests are small")]
 mod tests {
     use super::*;
     use tantivy::directory::CompositeWrite;

@@ -157,6 +157,7 @@ fn check_format(path: &Path, written_by: WrittenBy) -> Result<()> {
 }
 
 #[cfg(test)]
+#[allow(clippy::cast_possible_truncation, reason = "lengths in these tests are small")]
 mod tests {
     use super::*;
 

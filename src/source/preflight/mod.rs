@@ -83,7 +83,7 @@ pub(super) fn map_and_check(dir: &Path, meta: &Meta, notes: &mut Vec<String>) ->
     let segments = files
         .into_iter()
         .zip(meta.segments())
-        .map(|(files, entry)| check_segment(files, entry, &schema, sort.as_deref()))
+        .map(|(files, entry)| check_segment(dir, files, entry, &schema, sort.as_deref()))
         .collect::<Result<Vec<_>>>()?;
     notes.extend(orphans::note(dir, &mapped.keys().map(|name| name.as_os_str()).collect()));
     Ok(Checked { files: mapped, segments })
@@ -158,13 +158,14 @@ fn check_footers(
 }
 
 fn check_segment(
+    dir: &Path,
     files: Vec<CheckedFile>,
     entry: &SegmentEntry,
     schema: &Schema,
     sort: Option<&str>,
 ) -> Result<CheckedSegment> {
     let file = |component: Option<Component>| files.iter().find(|file| file.component == component);
-    let missing = |name: String| Error::MissingFiles { path: PathBuf::new(), files: vec![name] };
+    let missing = |name: String| Error::MissingFiles { path: dir.to_path_buf(), files: vec![name] };
     let plane = |component: Component| file(Some(component)).ok_or_else(|| missing(component.file_name(&entry.id)));
 
     let mut parts = BTreeMap::new();

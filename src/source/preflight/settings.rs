@@ -108,10 +108,7 @@ pub(super) fn parse_schema(path: &Path, meta: &Meta, written_by: Option<WrittenB
                     "re-index the documents with a current tantivy".to_owned(),
                 ),
                 Some(by) => (
-                    format!(
-                        "one that tantivy {} cannot read ({error}), written by {by}",
-                        tantivy::version()
-                    ),
+                    format!("one that tantivy {} cannot read ({error}), written by {by}", tantivy::version()),
                     "restore meta.json, or use a build for the newer release".to_owned(),
                 ),
                 None => (

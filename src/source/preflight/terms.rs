@@ -194,6 +194,7 @@ fn extract(bits: &[u8], at: u64, width: u8) -> Option<u64> {
 }
 
 #[cfg(test)]
+#[allow(clippy::cast_possible_truncation, reason = "lengths in these tests are small")]
 mod tests {
     use super::*;
     use tantivy::postings::TermInfo;
