@@ -4,21 +4,23 @@
 //! nothing. [`layout`] draws the directories; [`Staging`] takes a set from its first file to the rename; [`recover`]
 //! brings a target that a crash left behind back to whole or absent; [`FileSystem`] is where effects happen.
 
-mod fault;
 mod fs;
 pub mod layout;
 mod manifest;
+mod manifest_file;
 mod recover;
 mod removal;
+mod seal;
 mod staging;
 
-pub use fault::{Fault, FaultyFs};
-pub use fs::{Access, FileSystem, Kind, Lock, RealFs};
+pub use fs::{Access, Fault, FaultyFs, FileSystem, Kind, Lock, RealFs};
 pub use layout::{Layout, is_manifest};
 pub use manifest::{
     ChildManifest, ChildSegment, FORMAT, RoutingRecord, SegmentLineage, SetChild, SetManifest, SourceLineage,
-    StagedChild, read_child, read_set,
+    StagedChild,
 };
+pub use manifest_file::{read_child, read_set};
 pub use recover::{RecoverAction, RecoverReport, recover};
 pub use removal::Removal;
-pub use staging::{Proof, Published, SplitRecord, Staging, check_free};
+pub use seal::Proof;
+pub use staging::{Published, SplitRecord, Staging, check_free};

@@ -13,7 +13,8 @@ use serde::Serialize;
 
 use super::fs::{FileSystem, Kind};
 use super::layout::{Layout, MANIFEST, child_name};
-use super::manifest::{self, ChildManifest, SetChild, SetManifest, StagingRecord};
+use super::manifest::{ChildManifest, FORMAT, SetChild, SetManifest, StagingRecord, tool};
+use super::manifest_file;
 use super::removal::{Removal, remove_staging};
 use super::staging::rename_to_target;
 use crate::error::{Error, Result};
@@ -118,9 +119,9 @@ pub fn recover(fs: &dyn FileSystem, out: &Path) -> Result<RecoverReport> {
 /// The staging record; an empty one if the run did not get so far as to write it.
 fn read_record(fs: &dyn FileSystem, layout: &Layout) -> Result<StagingRecord> {
     if kind(fs, &layout.record())?.is_none() {
-        return Ok(StagingRecord { format: manifest::FORMAT, tool: manifest::tool(), children: Vec::new() });
+        return Ok(StagingRecord { format: FORMAT, tool: tool(), children: Vec::new() });
     }
-    manifest::read(fs, &layout.record())
+    manifest_file::read(fs, &layout.record())
 }
 
 fn sync_parent(fs: &dyn FileSystem, layout: &Layout) -> Result<()> {
@@ -143,7 +144,7 @@ struct Checked {
 fn check_set(fs: &dyn FileSystem, layout: &Layout, record: &StagingRecord) -> Result<Checked> {
     let mut checked = Checked::default();
     let path = layout.children().join(MANIFEST);
-    let set: SetManifest = match manifest::read(fs, &path) {
+    let set: SetManifest = match manifest_file::read(fs, &path) {
         Ok(set) => set,
         Err(Error::Manifest { problem, .. }) => {
             checked.problems.push(format!("{}: {problem}", path.display()));
@@ -175,7 +176,7 @@ impl Checked {
             return Ok(());
         }
         let path = dir.join(MANIFEST);
-        let manifest: ChildManifest = match manifest::read(fs, &path) {
+        let manifest: ChildManifest = match manifest_file::read(fs, &path) {
             Ok(manifest) => manifest,
             Err(error) => {
                 self.problems.push(error.to_string());

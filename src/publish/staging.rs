@@ -16,19 +16,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::fs::{Access, FileSystem, Kind, Lock};
-use super::layout::{Layout, MANAGED, MANIFEST, META, STAGING_RECORD, is_child_file, is_segment_id, partial};
-use super::manifest::{
-    ChildManifest, ChildSegment, FORMAT, RoutingRecord, SetChild, SetManifest, SourceLineage, StagedChild,
-    StagingRecord, to_bytes, tool,
-};
+use super::layout::{Layout, MANIFEST, STAGING_RECORD, is_child_file, is_segment_id, partial};
+use super::manifest::{FORMAT, RoutingRecord, SetChild, SourceLineage, StagedChild, StagingRecord, tool};
+use super::manifest_file::to_bytes;
 use super::removal::{Removal, remove_staging};
 use crate::error::{Error, Result};
 use crate::partition::{Census, SegmentMode};
 use crate::plan::Method;
 use crate::route::ShardNumber;
-use crate::source::Meta;
-use crate::verify::VerifyLevel;
-use crate::write::{ChildFiles, Linked, OutputFile, WrittenFile, WrittenSegment, managed_json, meta_json};
+use crate::write::{ChildFiles, Linked, OutputFile};
 
 /// What a run is going to write; all of it goes into manifests.
 #[derive(Clone, Debug)]
@@ -47,17 +43,6 @@ pub struct SplitRecord {
     pub children: Vec<StagedChild>,
 }
 
-/// What verification of the staged children showed.
-#[derive(Clone, Debug, Default)]
-pub struct Proof {
-    /// How much was verified.
-    pub level: VerifyLevel,
-    /// Content digest of the source.
-    pub digest: Option<String>,
-    /// Content digests by child index; may be empty.
-    pub children: Vec<Option<String>>,
-}
-
 /// A set that was made visible.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Published {
@@ -71,13 +56,13 @@ pub struct Published {
 #[derive(Debug)]
 pub struct Staging {
     fs: Arc<dyn FileSystem>,
-    layout: Layout,
-    record: SplitRecord,
+    pub(super) layout: Layout,
+    pub(super) record: SplitRecord,
     /// Manifests of finished children, by child index.
-    finished: Vec<Option<SetChild>>,
+    pub(super) finished: Vec<Option<SetChild>>,
     /// Held as long as the staging directory is ours.
     lock: Option<Lock>,
-    sealed: bool,
+    pub(super) sealed: bool,
     /// The staging directory is gone, or is left to `recover`.
     closed: bool,
 }
@@ -142,91 +127,6 @@ impl Staging {
         self.record.children.get(child).map(|staged| self.layout.staged_child(staged.shard))
     }
 
-    /// Completes a child: writes `.managed.json`, the child manifest, and `meta.json` last. `segments` are those of
-    /// this child, in the order in which `meta.json` shall name them.
-    ///
-    /// # Errors
-    /// [`Error::Census`] if they do not hold as many documents as the census says; [`Error::Manifest`] if they belong
-    /// to another child; [`Error::Io`].
-    pub fn add_index_files(&mut self, child: usize, source: &Meta, segments: &[WrittenSegment]) -> Result<()> {
-        let (shard, dir) = self.child(child)?;
-        let refuse = |problem: String| Error::Manifest { path: dir.join(MANIFEST), problem };
-        if let Some(other) = segments.iter().find(|segment| segment.child != child) {
-            return Err(refuse(format!("segment {} belongs to child {}, not {child}", other.id, other.child)));
-        }
-        let docs = segments.iter().map(|segment| u64::from(segment.num_docs())).sum();
-        let expected = self.record.census.children.get(child).copied().unwrap_or(0);
-        if docs != expected {
-            return Err(Error::Census { path: dir, live: expected, children: docs });
-        }
-        let (meta, managed) = (meta_json(source, segments)?, managed_json(segments)?);
-        let mut files: Vec<WrittenFile> = segments.iter().flat_map(|segment| segment.files.iter().cloned()).collect();
-        files.extend([written(META, &meta), written(MANAGED, &managed)]);
-        files.sort();
-        let manifest = ChildManifest {
-            format: FORMAT,
-            tool: tool(),
-            shard,
-            docs,
-            routing: self.record.routing.clone(),
-            method: self.record.method,
-            source_segments: self.record.source.segments.iter().map(|segment| segment.id.clone()).collect(),
-            segments: segments.iter().map(ChildSegment::from).collect(),
-            files,
-        };
-        let manifest = to_bytes(&dir.join(MANIFEST), &manifest)?;
-        self.write(&dir.join(MANAGED), &managed)?;
-        self.write(&dir.join(MANIFEST), &manifest)?;
-        // ORDER: without meta.json the directory is no index, so half a child cannot be opened by accident.
-        self.write(&dir.join(META), &meta)?;
-        let entry = SetChild { shard, docs, digest: None, manifest: written(MANIFEST, &manifest) };
-        if let Some(finished) = self.finished.get_mut(child) {
-            *finished = Some(entry);
-        }
-        Ok(())
-    }
-
-    /// Makes all children durable and seals the set: after a crash from here on `recover` publishes it.
-    ///
-    /// # Errors
-    /// [`Error::Manifest`] if a child was not completed; [`Error::Io`].
-    pub fn seal(&mut self, proof: &Proof) -> Result<()> {
-        let dir = self.layout.children();
-        let mut children = Vec::with_capacity(self.finished.len());
-        for (index, finished) in self.finished.iter().enumerate() {
-            let Some(mut child) = finished.clone() else {
-                let problem = format!("child {index} was not completed");
-                return Err(Error::Manifest { path: dir.join(MANIFEST), problem });
-            };
-            child.digest = proof.children.get(index).cloned().flatten();
-            children.push(child);
-        }
-        children.sort_by_key(|child| child.shard);
-        for child in &children {
-            self.sync_dir(&self.layout.staged_child(child.shard))?;
-        }
-        self.sync_dir(&dir)?;
-        self.sync_dir(self.layout.staging())?;
-        // ORDER: every file, and the way to it, is durable before the seal says so.
-        let manifest = SetManifest {
-            format: FORMAT,
-            tool: tool(),
-            source: self.record.source.clone(),
-            routing: self.record.routing.clone(),
-            method: self.record.method,
-            segments: self.record.segments,
-            census: self.record.census.clone(),
-            verified: proof.level,
-            digest: proof.digest.clone(),
-            children,
-        };
-        self.write_whole(&dir, MANIFEST, &to_bytes(&dir.join(MANIFEST), &manifest)?)?;
-        // CRASH: the seal may or may not have lasted; either is whole, and `recover` removes or publishes accordingly.
-        self.sync_dir(&dir)?;
-        self.sealed = true;
-        Ok(())
-    }
-
     /// Makes the set visible at the target, durably, and removes the staging directory.
     ///
     /// # Errors
@@ -270,7 +170,7 @@ impl Staging {
         Ok(Removal::default())
     }
 
-    fn child(&self, child: usize) -> Result<(ShardNumber, PathBuf)> {
+    pub(super) fn child(&self, child: usize) -> Result<(ShardNumber, PathBuf)> {
         let staged = self.record.children.get(child).ok_or_else(|| Error::Manifest {
             path: self.layout.record(),
             problem: format!("it announces {} children, none with index {child}", self.record.children.len()),
@@ -285,25 +185,26 @@ impl Staging {
         if is_child_file(name, segments) {
             Ok(dir.join(name))
         } else {
-            let problem = format!("it does not announce {name:?} for child {child}, so that could not be removed again");
+            let problem =
+                format!("it does not announce {name:?} for child {child}, so that could not be removed again");
             Err(Error::Manifest { path: self.layout.record(), problem })
         }
     }
 
-    fn write(&self, path: &Path, bytes: &[u8]) -> Result<()> {
+    pub(super) fn write(&self, path: &Path, bytes: &[u8]) -> Result<()> {
         let mut file = self.fs.create(path).map_err(Error::io("create", path))?;
         file.write_all(bytes).map_err(Error::io("write", path))?;
         file.close().map_err(Error::io("sync", path))
     }
 
     /// Writes a file that is never seen half.
-    fn write_whole(&self, dir: &Path, name: &str, bytes: &[u8]) -> Result<()> {
+    pub(super) fn write_whole(&self, dir: &Path, name: &str, bytes: &[u8]) -> Result<()> {
         let (hidden, path) = (dir.join(partial(name)), dir.join(name));
         self.write(&hidden, bytes)?;
         self.fs.rename_noreplace(&hidden, &path).map_err(Error::io("create", &path))
     }
 
-    fn sync_dir(&self, path: &Path) -> Result<()> {
+    pub(super) fn sync_dir(&self, path: &Path) -> Result<()> {
         self.fs.sync_dir(path).map_err(Error::io("sync", path))
     }
 }
@@ -316,10 +217,6 @@ pub(super) fn rename_to_target(fs: &dyn FileSystem, layout: &Layout) -> Result<(
         }
         other => other.map_err(Error::io("publish", layout.out())),
     }
-}
-
-fn written(name: &str, bytes: &[u8]) -> WrittenFile {
-    WrittenFile { name: name.to_owned(), len: bytes.len() as u64, crc32: crc32fast::hash(bytes), linked: false }
 }
 
 /// Whether a run could make `out` now: nothing stands there, and no other run is at work or was stopped.

@@ -65,7 +65,8 @@ fn check(terms: &Terms, record: IndexRecordOption, norms: Option<&[u8]>, max_doc
     let total: u64 =
         norms.map_or(0, |norms| norms.iter().map(|&id| u64::from(FieldNormReader::id_to_fieldnorm(id))).sum());
     let tantivy = with_tantivy(terms, record, norms, total);
-    let factors = norms.map(|norms| LengthFactors::new(total as f32 / norms.len() as f32));
+    let factors =
+        norms.map(|norms| LengthFactors::new(total as f32 / norms.len() as f32, total as f32 / norms.len() as f32));
     let ours = with_ours(terms, &Field { record, factors: factors.as_ref() }, norms);
     assert_eq!(ours.postings, tantivy.postings, "postings");
     if record.has_positions() {
@@ -173,6 +174,28 @@ proptest! {
                 let mut buffer = PositionBuffer::new();
                 while positions.take(50, &mut buffer).is_ok() {}
             }
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn a_block_is_bounded_whatever_the_mean_length_is_in_its_range(
+        block in prop::collection::vec((any::<u8>(), 1u32..400), 128),
+        least in 1u32..3000,
+        widths in 0u32..3000,
+        at in 0.0f32..=1.0,
+    ) {
+        let (norms, freqs): (Vec<u8>, Vec<u32>) = block.into_iter().unzip();
+        let (least, most) = (least as f32, (least + widths) as f32);
+        let (norm, freq) = LengthFactors::new(least, most).bound(&norms, &freqs);
+        let mean = least + at * (most - least);
+        let score = |norm: u8, freq: u32| {
+            let length = FieldNormReader::id_to_fieldnorm(norm) as f32;
+            freq as f32 / (freq as f32 + 1.2 * (0.25 + 0.75 * length / mean))
+        };
+        for (&other_norm, &other_freq) in norms.iter().zip(&freqs) {
+            prop_assert!(score(other_norm, other_freq) <= score(norm, freq) * 1.000_001);
         }
     }
 }

@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     fn lengths(outputs: &[u64], dropped: u64, exact: bool) -> FieldLengths {
-        FieldLengths { outputs: outputs.to_vec(), dropped, exact }
+        FieldLengths { outputs: outputs.to_vec(), most: outputs.to_vec(), dropped, exact }
     }
 
     #[test]

@@ -320,8 +320,11 @@ impl IndexedField {
             opened.factors = group
                 .outputs
                 .iter()
-                .zip(&lengths.outputs)
-                .map(|(output, &tokens)| LengthFactors::new(tokens as f32 / output.num_docs as f32))
+                .zip(lengths.outputs.iter().zip(&lengths.most))
+                .map(|(output, (&least, &most))| {
+                    let docs = output.num_docs as f32;
+                    LengthFactors::new(least as f32 / docs, most as f32 / docs)
+                })
                 .collect();
         }
         Ok(opened)

@@ -11,7 +11,7 @@ use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::fs::{Access, FileSystem, Kind, Lock, RealFs};
+use super::{Access, FileSystem, Kind, Lock, RealFs};
 use crate::write::OutputFile;
 
 /// What happens at the chosen step.
