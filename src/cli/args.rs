@@ -57,10 +57,10 @@ pub(crate) enum Command {
 #[derive(Args, Debug)]
 pub(crate) struct OutputArgs {
     /// Print results, findings and errors as JSON: one object per line on stdout, each with a "type"
-    #[arg(long, global = true)]
+    #[arg(long, global = true, display_order = 900)]
     pub(crate) json: bool,
     /// No progress bars, no notes; errors are still printed
-    #[arg(short, long, global = true)]
+    #[arg(short, long, global = true, display_order = 901)]
     pub(crate) quiet: bool,
 }
 
@@ -94,23 +94,22 @@ pub(crate) struct ThreadArgs {
 
 /// The index that the source is a shard of, and its routing function.
 #[derive(Args, Debug)]
-#[command(next_help_heading = "Routing")]
 pub(crate) struct RoutingArgs {
     /// Routing function of the index [default: elasticsearch]
-    #[arg(long, value_name = "FUNCTION")]
+    #[arg(long, value_name = "FUNCTION", help_heading = "Routing")]
     pub(crate) routing: Option<Routing>,
     /// number_of_routing_shards of the index; the number of children after this and all later splits must divide it
     /// [default: Elasticsearch's]
-    #[arg(long, value_name = "R")]
+    #[arg(long, value_name = "R", help_heading = "Routing")]
     pub(crate) number_of_routing_shards: Option<u32>,
     /// routing_partition_size of the index: over how many shards one routing value spreads [default: 1]
-    #[arg(long, value_name = "P")]
+    #[arg(long, value_name = "P", help_heading = "Routing")]
     pub(crate) routing_partition_size: Option<u32>,
     /// Shards of the index that the source is a shard of (number_of_shards) [default: 1]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", help_heading = "Routing")]
     pub(crate) source_shards: Option<u32>,
     /// Which of them the source is, from 0; documents of other shards are strays [default: 0]
-    #[arg(long, value_name = "S")]
+    #[arg(long, value_name = "S", help_heading = "Routing")]
     pub(crate) source_shard: Option<u32>,
 }
 
@@ -130,16 +129,15 @@ impl RoutingArgs {
 
 /// The fields that decide where documents go.
 #[derive(Args, Debug)]
-#[command(next_help_heading = "Routing")]
 pub(crate) struct PolicyArgs {
     /// Documents without a key: stop before anything is written, or give them to a child
-    #[arg(long, value_name = "refuse|child:SHARD", default_value = "refuse", value_parser = policy)]
+    #[arg(long, value_name = "refuse|child:SHARD", help_heading = "Routing", default_value = "refuse", value_parser = policy)]
     pub(crate) missing_key: Policy,
     /// Documents whose key belongs to another shard of the index: stop, or give them to a child
     ///
     /// Such documents were put here by other means than routing. A child keeps them, but a search by routing looks
     /// elsewhere.
-    #[arg(long, value_name = "refuse|child:SHARD", default_value = "refuse", value_parser = policy)]
+    #[arg(long, value_name = "refuse|child:SHARD", help_heading = "Routing", default_value = "refuse", value_parser = policy)]
     pub(crate) stray: Policy,
 }
 
