@@ -48,6 +48,18 @@ pub enum Error {
         source: io::Error,
     },
 
+    /// The operating system does not let an index be read.
+    #[error("cannot {operation} {}; nothing was written", path.display())]
+    Unreadable {
+        /// Verb phrase: `open`, `map`.
+        operation: &'static str,
+        /// The file or directory.
+        path: PathBuf,
+        /// The cause.
+        #[source]
+        source: io::Error,
+    },
+
     /// The directory holds no index.
     #[error("{} is not a tantivy index: {problem}; name a directory with a meta.json", path.display())]
     NotAnIndex {
@@ -136,6 +148,21 @@ pub enum Error {
         column: String,
         /// The types found.
         types: String,
+    },
+
+    /// A child segment's column would be larger than the format allows.
+    #[error(
+        "column {column:?} of child {child} would have {size} {what}, the format holds 4294967295; use --max-docs-per-segment or more shards"
+    )]
+    ColumnTooLarge {
+        /// Column name.
+        column: String,
+        /// Index of the child.
+        child: usize,
+        /// What there would be too much of: `values`, `bytes of dictionary`.
+        what: &'static str,
+        /// How many.
+        size: u64,
     },
 
     /// A segment would have more documents than tantivy allows.
@@ -243,10 +270,12 @@ impl Error {
             | Error::Keys(_)
             | Error::Census { .. }
             | Error::Manifest { .. }
+            | Error::ColumnTooLarge { .. }
             | Error::TooManyDocs { .. } => ErrorKind::Failed,
             Error::Field { .. } | Error::Route(_) | Error::Usage(_) | Error::ColumnTypes { .. } => ErrorKind::Usage,
             Error::Difference(_) => ErrorKind::Difference,
-            Error::NotAnIndex { .. }
+            Error::Unreadable { .. }
+            | Error::NotAnIndex { .. }
             | Error::SourceLocked { .. }
             | Error::MissingFiles { .. }
             | Error::Unsupported { .. }
