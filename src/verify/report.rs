@@ -1,17 +1,25 @@
-//! Findings: typed, graded, with addresses.
+//! What verification says: typed, graded findings with counts and a bounded sample of addresses.
+//!
+//! Every difference is reported with the number of documents it concerns; addresses are a sample
+//! ([`super::VerifyJob::sample`] of them per finding), so that a report stays small however much is wrong.
+
+use std::fmt;
+use std::path::PathBuf;
 
 use serde::Serialize;
 
+use super::content::Digest;
+use crate::partition::DocAddress;
 use crate::route::ShardNumber;
 
 /// How much is verified.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum VerifyLevel {
-    /// Files, census, ownership, content of every plane.
+    /// Files with their checksums, census, ownership, content of every plane.
     #[default]
     Full,
-    /// Files (present, sizes, footers) and census.
+    /// Files (present, footers) and census.
     Counts,
     /// Nothing.
     None,
@@ -29,26 +37,212 @@ pub enum Grade {
     Error,
 }
 
+/// What was compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Check {
+    /// Files are there, their checksums hold, `meta.json` and `.managed.json` say what they should.
+    Files,
+    /// Numbers of documents add up.
+    Census,
+    /// Every document's key routes to the child that has it.
+    Ownership,
+    /// Content of all documents, whichever child they are in.
+    Content,
+    /// Content per child, against what routing of the source says.
+    ContentPerChild,
+    /// Documents of a child stand in source order, or in that of the index sort.
+    Order,
+    /// Stored token totals.
+    TokenTotals,
+}
+
 /// What kind of difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum FindingKind {
-    /// Placeholder.
-    Placeholder,
+    /// A child cannot be opened at all.
+    ChildUnreadable,
+    /// The set of children is not the one that routing asks for.
+    ChildSet,
+    /// A file that `meta.json` names is not there.
+    MissingFile,
+    /// A file is there that nothing names.
+    UnknownFile,
+    /// A file's footer cannot be read.
+    Footer,
+    /// A file's bytes do not have the checksum of its footer.
+    Checksum,
+    /// `.managed.json` does not list exactly the files that are there: garbage collection and checksum validation
+    /// would pass over some.
+    ManagedFiles,
+    /// The schema is not the source's.
+    Schema,
+    /// The index settings are not the source's.
+    Settings,
+    /// Opstamp, payload or another part of `meta.json` is not the source's.
+    Meta,
+    /// A segment's parts disagree about its number of documents.
+    MaxDoc,
+    /// A column or norms that the schema asks for are not there, or have another type.
+    MissingPart,
+    /// The number of live documents is not what it should be.
+    Census,
+    /// A document's key routes to another child.
+    Stray,
+    /// Keys of a child could not be read, or some documents have none.
+    Keys,
+    /// A plane could not be read: the reader failed or panicked.
+    Unreadable,
+    /// A plane contradicts itself: postings out of order, position lists of the wrong length, wrong skip data.
+    Structure,
+    /// Documents of the source that are in no child.
+    DocumentLost,
+    /// Documents that are there more often than in the source.
+    DocumentDoubled,
+    /// Documents that the source does not have.
+    DocumentForeign,
+    /// Documents that are in another child than routing says.
+    DocumentMisplaced,
+    /// Documents of a child are not in order.
+    Reordered,
+    /// Stored bytes differ.
+    StoredBytes,
+    /// A term is not in the child's dictionary although documents there have it.
+    TermLost,
+    /// Postings that a document should have are not there.
+    PostingLost,
+    /// A document has postings that it should not have.
+    PostingAdded,
+    /// Term frequencies differ.
+    TermFrequency,
+    /// Positions differ.
+    Positions,
+    /// Column values differ.
+    ColumnValue,
+    /// Field norms differ.
+    FieldNorm,
+    /// Digests differ, yet no document could be named.
+    Digest,
+    /// A stored token total is not what the postings say.
+    TokenTotal,
+    /// Segments are shared with the source, deleted documents and token totals with them.
+    Shared,
+    /// A check could not be made.
+    Skipped,
+}
+
+/// One document, in the source, in the child, or both.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Sighting {
+    /// Where it stands in the source.
+    pub source: Option<DocAddress>,
+    /// Where it stands in the child.
+    pub child: Option<DocAddress>,
+}
+
+impl fmt::Display for Sighting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (&self.source, &self.child) {
+            (Some(source), Some(child)) => write!(f, "source {source}, child {child}"),
+            (Some(source), None) => write!(f, "source {source}"),
+            (None, Some(child)) => write!(f, "child {child}"),
+            (None, None) => f.write_str("no document"),
+        }
+    }
 }
 
 /// One finding.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Finding {
     /// How bad.
     pub grade: Grade,
     /// What kind.
     pub kind: FindingKind,
-    /// In which child; `None` if it concerns the set.
+    /// In which child; `None` if it concerns the source or the set.
     pub child: Option<ShardNumber>,
-    /// One sentence with file, found and expected.
+    /// The file that is at fault, where one is.
+    pub file: Option<PathBuf>,
+    /// How many documents, files or entries it concerns.
+    pub count: u64,
+    /// The first documents it concerns.
+    pub documents: Vec<Sighting>,
+    /// One sentence with what was found and what was expected.
     pub message: String,
+}
+
+impl Finding {
+    /// A finding without a place; the methods below add one.
+    pub(super) fn new(grade: Grade, kind: FindingKind, message: impl Into<String>) -> Finding {
+        Finding { grade, kind, child: None, file: None, count: 1, documents: Vec::new(), message: message.into() }
+    }
+
+    pub(super) fn error(kind: FindingKind, message: impl Into<String>) -> Finding {
+        Finding::new(Grade::Error, kind, message)
+    }
+
+    pub(super) fn in_child(mut self, child: impl Into<Option<ShardNumber>>) -> Finding {
+        self.child = child.into();
+        self
+    }
+
+    pub(super) fn in_file(mut self, file: impl Into<PathBuf>) -> Finding {
+        self.file = Some(file.into());
+        self
+    }
+
+    pub(super) fn count(mut self, count: u64) -> Finding {
+        self.count = count;
+        self
+    }
+
+    pub(super) fn at(mut self, documents: Vec<Sighting>) -> Finding {
+        self.documents = documents;
+        self
+    }
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(child) = self.child {
+            write!(f, "child {child}: ")?;
+        }
+        f.write_str(&self.message)?;
+        if let Some(document) = self.documents.first() {
+            write!(f, " ({document}{})", if self.documents.len() > 1 { ", …" } else { "" })?;
+        }
+        if let Some(file) = &self.file {
+            write!(f, " [{}]", file.display())?;
+        }
+        Ok(())
+    }
+}
+
+/// What a field's statistics are in one child; summed over children they serve BM25 over all of them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct FieldStatistics {
+    /// The field.
+    pub field: String,
+    /// Sum of the stored token totals of the child's segments.
+    pub total_num_tokens: u64,
+    /// Documents whose norm says that they have a token; `None` for fields without norms.
+    pub docs_with_field: Option<u64>,
+}
+
+/// One child as it was read.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct VerifiedChild {
+    /// Shard number.
+    pub shard: ShardNumber,
+    /// Its directory.
+    pub path: PathBuf,
+    /// Live documents; `None` if it could not be opened.
+    pub docs: Option<u64>,
+    /// Digest of the content of its live documents; `None` if it was not read.
+    pub digest: Option<Digest>,
+    /// Statistics of indexed fields; empty if the content was not read.
+    pub fields: Vec<FieldStatistics>,
 }
 
 /// What verification found.
@@ -56,8 +250,22 @@ pub struct Finding {
 pub struct VerifyReport {
     /// How much was verified.
     pub level: VerifyLevel,
-    /// All findings.
+    /// The source.
+    pub source: PathBuf,
+    /// Live documents of the source.
+    pub docs: u64,
+    /// Digest of the content of the source's live documents; `None` if it was not read.
+    pub source_digest: Option<Digest>,
+    /// Sum of the digests of the children; equal to the source's if and only if nothing was lost, doubled or altered.
+    pub children_digest: Option<Digest>,
+    /// The children in the order given.
+    pub children: Vec<VerifiedChild>,
+    /// What was checked.
+    pub checks: Vec<Check>,
+    /// All findings, worst first.
     pub findings: Vec<Finding>,
+    /// Wall-clock seconds.
+    pub seconds: f64,
 }
 
 impl VerifyReport {
@@ -67,9 +275,50 @@ impl VerifyReport {
         self.findings.iter().all(|finding| finding.grade < Grade::Error)
     }
 
-    /// `3 differences, first: …`.
+    /// Number of findings of a grade.
+    #[must_use]
+    pub fn count(&self, grade: Grade) -> usize {
+        self.findings.iter().filter(|finding| finding.grade == grade).count()
+    }
+
+    /// `3 differences; first: …`, or `no difference`.
     #[must_use]
     pub fn summary(&self) -> String {
-        String::new()
+        let errors = self.count(Grade::Error);
+        let first = self.findings.iter().find(|finding| finding.grade == Grade::Error);
+        match first {
+            None => "no difference".to_owned(),
+            Some(first) if errors == 1 => format!("1 difference: {first}"),
+            Some(first) => format!("{errors} differences; first: {first}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn report(findings: Vec<Finding>) -> VerifyReport {
+        VerifyReport {
+            level: VerifyLevel::Full,
+            source: PathBuf::from("source"),
+            docs: 1,
+            source_digest: None,
+            children_digest: None,
+            children: Vec::new(),
+            checks: Vec::new(),
+            findings,
+            seconds: 0.0,
+        }
+    }
+
+    #[test]
+    fn warnings_leave_a_report_clean_and_errors_do_not() {
+        let warning = Finding::new(Grade::Warning, FindingKind::UnknownFile, "a stranger");
+        assert!(report(vec![warning.clone()]).is_clean());
+        let error = Finding::error(FindingKind::Census, "one is missing").in_child(3);
+        let both = report(vec![error, warning]);
+        assert!(!both.is_clean());
+        assert_eq!(both.summary(), "1 difference: child 3: one is missing");
     }
 }

@@ -1,0 +1,380 @@
+//! Postings of one field: terms, documents, frequencies, positions.
+//!
+//! Read through tantivy's own cursors, a fresh one per term: a cursor that is reused keeps the frequencies of the term
+//! before, which would hide a term that lost its own. Strict views also check what no document shows but searches
+//! need: ordinals and look-ups in the dictionary, empty terms, skip data, block maxima.
+
+use std::cell::Cell;
+use std::ops::Range;
+
+use tantivy::directory::OwnedBytes;
+use tantivy::fieldnorm::FieldNormReader;
+use tantivy::index::InvertedIndexReader;
+use tantivy::positions::PositionReader;
+use tantivy::postings::{BlockSegmentPostings, TermInfo};
+use tantivy::query::Bm25Weight;
+use tantivy::schema::{Field, IndexRecordOption};
+
+use super::digest::{self, Seed, Tag};
+use super::lanes::{Adder, SegmentLanes};
+use super::unit::{Detail, Outcome, Tokens, View};
+use crate::error::{Error, Result};
+use crate::progress::Cancel;
+use crate::source::Component;
+use crate::verify::report::FindingKind;
+
+/// Postings in a block.
+const BLOCK: usize = 128;
+/// Every so many terms are looked up in the dictionary; their ordinals divide by it.
+const LOOKUP: u64 = 8;
+
+/// Reads the terms with ordinals in `range`.
+pub(super) fn read(
+    view: &View<'_>,
+    (field, detail): (Field, Detail),
+    range: Range<u64>,
+    lanes: &SegmentLanes,
+    outcome: &mut Outcome,
+    (at, cancel): (&Cell<Component>, &Cancel),
+) -> Result<()> {
+    let entry = view.schema.get_field_entry(field);
+    let Some(option) = entry.field_type().get_index_record_option() else { return Ok(()) };
+    let segment = view.segment;
+    let reader = segment
+        .reader()
+        .inverted_index(field)
+        .map_err(Error::tantivy(entry.name(), segment.file(Component::Terms)))?;
+    let tokens = Tokens { stored: reader.total_num_tokens(), ..Tokens::default() };
+    let positions = if option.has_positions() && detail == Detail::Positions { segment.positions(field)? } else { None };
+    let mut walk = Walk {
+        view,
+        field,
+        detail,
+        option,
+        reader: &reader,
+        positions,
+        maxima: if view.strict && option.has_freq() && entry.has_fieldnorms() { maxima(view, field, tokens.stored) } else { None },
+        has_deletes: segment.num_docs() < segment.max_doc(),
+        adder: lanes.adder(),
+        buffer: Vec::new(),
+        tokens,
+        outcome,
+        at,
+    };
+    let result = walk.terms(range, cancel);
+    let tokens = walk.tokens;
+    drop(walk);
+    outcome.tokens = Some(tokens);
+    result
+}
+
+/// Norms and weight to check block maxima with. The weight's idf cancels out of the comparison.
+fn maxima(view: &View<'_>, field: Field, tokens: u64) -> Option<(FieldNormReader, Bm25Weight)> {
+    let norms = view.segment.reader().get_fieldnorms_reader(field).ok()?;
+    #[expect(clippy::cast_precision_loss, reason = "as tantivy computes it")]
+    let average = tokens as f32 / view.segment.max_doc() as f32;
+    Some((norms, Bm25Weight::for_one_term_without_explain(1, u64::from(view.segment.max_doc()).max(1), average)))
+}
+
+struct Walk<'a> {
+    view: &'a View<'a>,
+    field: Field,
+    detail: Detail,
+    option: IndexRecordOption,
+    reader: &'a InvertedIndexReader,
+    positions: Option<OwnedBytes>,
+    maxima: Option<(FieldNormReader, Bm25Weight)>,
+    has_deletes: bool,
+    adder: Adder<'a>,
+    buffer: Vec<u32>,
+    tokens: Tokens,
+    outcome: &'a mut Outcome,
+    at: &'a Cell<Component>,
+}
+
+impl Walk<'_> {
+    fn terms(&mut self, range: Range<u64>, cancel: &Cancel) -> Result<()> {
+        let dictionary = self.reader.terms();
+        let read = Error::io("read", self.view.segment.file(Component::Terms));
+        let num_terms = dictionary.num_terms() as u64;
+        let mut builder = dictionary.range();
+        let mut bound = Vec::new();
+        let stream = (|| {
+            if range.start > 0 {
+                dictionary.ord_to_term(range.start, &mut bound)?;
+                builder = builder.ge(&bound);
+            }
+            if range.end < num_terms {
+                dictionary.ord_to_term(range.end, &mut bound)?;
+                builder = builder.lt(&bound);
+            }
+            builder.into_stream()
+        })();
+        let mut stream = stream.map_err(read)?;
+
+        let mut previous: Vec<u8> = Vec::new();
+        let mut ordinal = range.start;
+        loop {
+            self.at.set(Component::Terms);
+            if !stream.advance() {
+                break;
+            }
+            let (term, info) = (stream.key(), stream.value());
+            if ordinal >= range.end {
+                // A damaged dictionary may go round in circles.
+                ordinal += 1;
+                break;
+            }
+            if self.view.strict {
+                self.check_entry(term, info, ordinal, stream.term_ord(), (ordinal > range.start).then_some(&previous))?;
+                previous.clear();
+                previous.extend_from_slice(term);
+            }
+            self.postings(term, info)?;
+            ordinal += 1;
+            if ordinal % 1024 == 0 {
+                cancel.check()?;
+            }
+        }
+        if ordinal != range.end {
+            let (found, range) = (ordinal, range.clone());
+            self.fault(Component::Terms, || format!("the dictionary gives terms up to {found} of {range:?}"));
+        }
+        Ok(())
+    }
+
+    fn check_entry(
+        &mut self,
+        term: &[u8],
+        info: &TermInfo,
+        ordinal: u64,
+        found: u64,
+        previous: Option<&Vec<u8>>,
+    ) -> Result<()> {
+        if found != ordinal {
+            self.fault(Component::Terms, || format!("term {} has ordinal {found}, its place is {ordinal}", show(term)));
+        }
+        if previous.is_some_and(|previous| previous.as_slice() >= term) {
+            self.fault(Component::Terms, || format!("term {} is not above the one before it", show(term)));
+        }
+        if info.doc_freq == 0 {
+            self.fault(Component::Terms, || format!("term {} is in the dictionary without a document", show(term)));
+        }
+        if ordinal % LOOKUP == 0 {
+            let read = Error::io("read", self.view.segment.file(Component::Terms));
+            if self.reader.terms().get(term).map_err(read)?.as_ref() != Some(info) {
+                self.fault(Component::Terms, || format!("looking up term {} does not find its entry", show(term)));
+            }
+        }
+        Ok(())
+    }
+
+    fn postings(&mut self, term: &[u8], info: &TermInfo) -> Result<()> {
+        self.at.set(Component::Postings);
+        let wanted = if self.detail == Detail::Documents { IndexRecordOption::Basic } else { self.option };
+        let open = || {
+            self.reader
+                .read_block_postings_from_terminfo(info, wanted)
+                .map_err(Error::io("read", self.view.segment.file(Component::Postings)))
+        };
+        let mut cursor = open()?;
+        let has_freqs = !cursor.freqs().is_empty();
+        let tag = match self.detail {
+            Detail::Documents => Tag::Posting,
+            _ if has_freqs => Tag::PostingFreq,
+            _ => Tag::PostingNoFreq,
+        };
+        let seed = Seed::new(tag, self.field.field_id(), term);
+        let mut positions = match (&self.positions, has_freqs) {
+            (Some(bytes), true) => {
+                self.at.set(Component::Positions);
+                let bytes = bytes.slice(info.positions_range.clone());
+                let len = position_count(&bytes);
+                let reader =
+                    PositionReader::open(bytes).map_err(Error::io("read", self.view.segment.file(Component::Positions)))?;
+                self.at.set(Component::Postings);
+                Some(PositionList { reader, len, next: 0 })
+            }
+            _ => None,
+        };
+
+        let mut last = None;
+        let mut seen: u64 = 0;
+        while !cursor.docs().is_empty() {
+            if !self.block(term, seed, &mut cursor, positions.as_mut(), &mut last) {
+                break;
+            }
+            seen += cursor.docs().len() as u64;
+            cursor.advance();
+        }
+        if seen != u64::from(info.doc_freq) {
+            self.fault(Component::Postings, || format!("term {} has {seen} of {} postings", show(term), info.doc_freq));
+        }
+        if let Some(list) = positions.filter(|list| list.next != list.len) {
+            self.fault(Component::Positions, || {
+                format!("term {} has {} positions, its frequencies sum to {}", show(term), list.len, list.next)
+            });
+        }
+        // The end of every block but the last is the base of the next one's deltas, so reading on has proved it.
+        if self.view.strict && info.doc_freq as usize >= BLOCK && info.doc_freq as usize % BLOCK == 0 {
+            if let Some(last) = last {
+                let mut cursor = open()?;
+                let index = cursor.seek(last);
+                if cursor.docs().get(index) != Some(&last) {
+                    self.fault(Component::Postings, || format!("seeking doc {last} of term {} passes it", show(term)));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds one block; `false` if the list cannot be read on.
+    fn block(
+        &mut self,
+        term: &[u8],
+        seed: Seed,
+        cursor: &mut BlockSegmentPostings,
+        positions: Option<&mut PositionList>,
+        last: &mut Option<u32>,
+    ) -> bool {
+        let bound = match &self.maxima {
+            Some((norms, weight)) if cursor.docs().len() == BLOCK && !cursor.freqs().is_empty() => {
+                Some(cursor.block_max_score(norms, weight))
+            }
+            _ => None,
+        };
+        let (docs, freqs) = (cursor.docs(), cursor.freqs());
+        if !freqs.is_empty() && freqs.len() != docs.len() {
+            let (docs, freqs) = (docs.len(), freqs.len());
+            self.fault(Component::Postings, || format!("term {} has {freqs} frequencies for {docs} postings", show(term)));
+            return false;
+        }
+        let sum: u64 = freqs.iter().map(|&freq| u64::from(freq)).sum();
+        let mut deltas: &[u32] = &[];
+        let with_positions = positions.is_some();
+        if let Some(list) = positions {
+            let end = list.next + sum;
+            if end > list.len {
+                self.fault(Component::Positions, || {
+                    format!("term {} has {} positions, its frequencies sum to more", show(term), list.len)
+                });
+                list.next = list.len;
+                return false;
+            }
+            self.at.set(Component::Positions);
+            // Bounded by the length of the position list, and that by 128 times its bytes.
+            self.buffer.resize(usize::try_from(sum).unwrap_or(usize::MAX), 0);
+            if sum > 0 {
+                list.reader.read(list.next, &mut self.buffer);
+            }
+            list.next = end;
+            self.at.set(Component::Postings);
+            deltas = &self.buffer;
+        }
+
+        let mut sound = true;
+        for (index, &doc) in docs.iter().enumerate() {
+            let freq = freqs.get(index).copied();
+            let value = match freq {
+                Some(freq) if with_positions => {
+                    let (mine, rest) = deltas.split_at_checked(freq as usize).unwrap_or_default();
+                    deltas = rest;
+                    digest::positions(freq, mine)
+                }
+                Some(freq) => u64::from(freq),
+                None => 0,
+            };
+            sound &= last.is_none_or(|last| last < doc) & self.adder.add(doc, seed.item(value));
+            *last = Some(doc);
+        }
+        self.adder.release();
+        let tokens = if freqs.is_empty() { docs.len() as u64 } else { sum };
+        self.tokens.all += tokens;
+        self.tokens.live += if self.has_deletes { self.live(docs, freqs) } else { tokens };
+
+        if !sound {
+            self.fault(Component::Postings, || format!("documents of term {} do not ascend, or are none", show(term)));
+        }
+        if let (Some(bound), Some((norms, weight))) = (bound, &self.maxima) {
+            let score = docs
+                .iter()
+                .zip(freqs)
+                .map(|(&doc, &freq)| weight.score(norms.fieldnorm_id(doc), freq))
+                .fold(0.0f32, f32::max);
+            if score > bound * 1.000_01 {
+                self.fault(Component::Postings, || {
+                    format!("a block of term {} promises a score of at most {bound}, it has {score}", show(term))
+                });
+            }
+        }
+        true
+    }
+
+    fn live(&self, docs: &[u32], freqs: &[u32]) -> u64 {
+        docs.iter()
+            .enumerate()
+            .filter(|(_, doc)| **doc < self.view.segment.max_doc() && self.view.segment.is_alive(**doc))
+            .map(|(index, _)| freqs.get(index).map_or(1, |&freq| u64::from(freq)))
+            .sum()
+    }
+
+    fn fault(&mut self, component: Component, message: impl FnOnce() -> String) {
+        let name = self.view.schema.get_field_name(self.field);
+        self.outcome.fault(FindingKind::Structure, component, || format!("field {name:?}: {}", message()));
+    }
+}
+
+struct PositionList {
+    reader: PositionReader,
+    len: u64,
+    next: u64,
+}
+
+/// Positions in a list: VInt n, n bit widths, n blocks of 128, then one VInt each. The reader itself does not know,
+/// and gives what its buffer holds beyond the end.
+fn position_count(list: &[u8]) -> u64 {
+    let mut blocks: u64 = 0;
+    let mut header: usize = 0;
+    for byte in list.iter().take(10) {
+        blocks |= u64::from(byte & 0x7f) << (7 * header).min(63);
+        header += 1;
+        if byte & 0x80 != 0 {
+            break;
+        }
+    }
+    let widths = usize::try_from(blocks).ok().and_then(|blocks| list.get(header..header.checked_add(blocks)?));
+    let Some(widths) = widths else { return 0 };
+    let packed: usize = widths.iter().map(|&width| usize::from(width) * BLOCK / 8).sum();
+    let tail = list.get(header + widths.len() + packed..).unwrap_or(&[]);
+    blocks * BLOCK as u64 + tail.iter().filter(|byte| **byte & 0x80 != 0).count() as u64
+}
+
+/// A term for people.
+pub(crate) fn show(term: &[u8]) -> String {
+    let text = String::from_utf8_lossy(term);
+    let mut shown: String = text.chars().take(60).collect();
+    if shown.len() < text.len() {
+        shown.push('…');
+    }
+    format!("{shown:?}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn position_lists_are_counted_as_tantivy_writes_them() {
+        for len in [0u32, 1, 127, 128, 129, 256, 300, 20_000] {
+            let mut bytes = Vec::new();
+            let mut serializer = tantivy::positions::PositionSerializer::new(&mut bytes);
+            let deltas: Vec<u32> = (0..len).map(|n| n * 37 % 1000).collect();
+            serializer.write_positions_delta(&deltas);
+            serializer.close_term().unwrap();
+            serializer.close().unwrap();
+            assert_eq!(position_count(&bytes), u64::from(len));
+        }
+        assert_eq!(position_count(&[]), 0);
+        assert_eq!(position_count(&[0x7f; 12]), 0);
+    }
+}

@@ -1,0 +1,149 @@
+//! Stored documents.
+//!
+//! As bytes, normally: what is stored must come out byte by byte. Stores of format version 1 hold dates as
+//! microseconds, those of version 2 as nanoseconds, so where both are compared the documents are decoded by tantivy
+//! (which knows the version) and encoded again here, the same way for both.
+
+use std::ops::Range;
+
+use tantivy::TantivyDocument;
+use tantivy::schema::Value;
+use tantivy::schema::document::{ReferenceValue, ReferenceValueLeaf};
+
+use super::digest::{Seed, Tag};
+use super::lanes::SegmentLanes;
+use super::unit::View;
+use crate::error::{Error, Result};
+use crate::progress::Cancel;
+use crate::source::Component;
+
+/// Reads the documents in `range`.
+pub(super) fn read(view: &View<'_>, range: Range<u64>, lanes: &SegmentLanes, cancel: &Cancel) -> Result<()> {
+    let path = view.segment.file(Component::Store);
+    let store = view.segment.reader().get_store_reader(1).map_err(Error::io("read", &path))?;
+    let mut adder = lanes.adder();
+    let mut buffer = Vec::new();
+    for doc in range {
+        if doc % 1024 == 0 {
+            cancel.check()?;
+        }
+        let Ok(doc) = u32::try_from(doc) else { break };
+        let what = || format!("stored document {doc}");
+        let seed = if view.decoded {
+            let document: TantivyDocument = store.get(doc).map_err(|error| Error::tantivy(what(), &path)(error))?;
+            buffer.clear();
+            encode_document(&document, &mut buffer);
+            Seed::new(Tag::Decoded, 0, &buffer)
+        } else {
+            let bytes = store.get_document_bytes(doc).map_err(|error| Error::tantivy(what(), &path)(error))?;
+            Seed::new(Tag::Stored, 0, &bytes)
+        };
+        adder.add(doc, seed.alone());
+    }
+    Ok(())
+}
+
+/// Encodes a document so that equal documents, and only they, give equal bytes: field ids and values in stored order,
+/// each value as a tag, a length where it has none of its own, and its bytes.
+fn encode_document(document: &TantivyDocument, out: &mut Vec<u8>) {
+    for (field, value) in document.field_values() {
+        out.extend_from_slice(&field.field_id().to_le_bytes());
+        encode(value, out);
+    }
+}
+
+fn encode<'a, V: Value<'a>>(value: V, out: &mut Vec<u8>) {
+    match value.as_value() {
+        ReferenceValue::Leaf(leaf) => encode_leaf(leaf, out),
+        ReferenceValue::Array(items) => {
+            out.push(b'[');
+            items.for_each(|item| encode(item, out));
+            out.push(b']');
+        }
+        ReferenceValue::Object(entries) => {
+            out.push(b'{');
+            for (key, value) in entries {
+                encode_bytes(b'k', key.as_bytes(), out);
+                encode(value, out);
+            }
+            out.push(b'}');
+        }
+    }
+}
+
+fn encode_leaf(leaf: ReferenceValueLeaf<'_>, out: &mut Vec<u8>) {
+    let mut fixed = |tag: u8, bytes: &[u8]| {
+        out.push(tag);
+        out.extend_from_slice(bytes);
+    };
+    match leaf {
+        ReferenceValueLeaf::Null => fixed(b'0', &[]),
+        ReferenceValueLeaf::U64(value) => fixed(b'u', &value.to_le_bytes()),
+        ReferenceValueLeaf::I64(value) => fixed(b'i', &value.to_le_bytes()),
+        ReferenceValueLeaf::F64(value) => fixed(b'f', &value.to_bits().to_le_bytes()),
+        ReferenceValueLeaf::Date(value) => fixed(b'd', &value.into_timestamp_nanos().to_le_bytes()),
+        ReferenceValueLeaf::IpAddr(value) => fixed(b'a', &value.octets()),
+        ReferenceValueLeaf::Bool(value) => fixed(b'b', &[u8::from(value)]),
+        ReferenceValueLeaf::Str(value) => encode_bytes(b's', value.as_bytes(), out),
+        ReferenceValueLeaf::Facet(value) => encode_bytes(b'h', value.as_bytes(), out),
+        ReferenceValueLeaf::Bytes(value) => encode_bytes(b'x', value, out),
+        ReferenceValueLeaf::Custom(value) => encode_bytes(b'c', value, out),
+        ReferenceValueLeaf::PreTokStr(value) => {
+            encode_bytes(b'p', value.text.as_bytes(), out);
+            for token in &value.tokens {
+                encode_bytes(b't', token.text.as_bytes(), out);
+                for number in [token.offset_from, token.offset_to, token.position, token.position_length] {
+                    out.extend_from_slice(&(number as u64).to_le_bytes());
+                }
+            }
+        }
+    }
+}
+
+fn encode_bytes(tag: u8, bytes: &[u8], out: &mut Vec<u8>) {
+    out.push(tag);
+    out.extend_from_slice(&(bytes.len() as u64).to_le_bytes());
+    out.extend_from_slice(bytes);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tantivy::schema::Schema;
+
+    fn encoded(json: &str) -> Vec<u8> {
+        let mut builder = Schema::builder();
+        builder.add_json_field("j", tantivy::schema::STORED);
+        builder.add_date_field("d", tantivy::schema::STORED);
+        let document = TantivyDocument::parse_json(&builder.build(), json).unwrap();
+        let mut out = Vec::new();
+        encode_document(&document, &mut out);
+        out
+    }
+
+    #[test]
+    fn documents_that_differ_anywhere_encode_differently() {
+        let documents = [
+            r#"{"j": {"a": [1, 2]}}"#,
+            r#"{"j": {"a": [2, 1]}}"#,
+            r#"{"j": {"a": [[1], 2]}}"#,
+            r#"{"j": {"a": [1, [2]]}}"#,
+            r#"{"j": {"a": [1, 2.0]}}"#,
+            r#"{"j": {"b": [1, 2]}}"#,
+            r#"{"j": {"a": "1"}}"#,
+            r#"{"j": {"a": null}}"#,
+            r#"{"j": {"a": true}}"#,
+            r#"{"j": {"a": {"b": 1}, "c": 2}}"#,
+            r#"{"j": {"a": {"b": 1, "c": 2}}}"#,
+            r#"{"j": {"d": "1970-01-01T00:00:01Z"}}"#,
+            r#"{"d": "1970-01-01T00:00:01Z"}"#,
+            r#"{"d": "1970-01-01T00:00:01.000001Z"}"#,
+        ];
+        let mut seen = std::collections::HashMap::new();
+        for document in documents {
+            if let Some(other) = seen.insert(encoded(document), document) {
+                panic!("{document} and {other} encode alike");
+            }
+        }
+    }
+}

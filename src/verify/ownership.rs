@@ -1,0 +1,135 @@
+//! Whether every document is where its key routes to.
+//!
+//! The source is routed once more, and every child as if it were a source: a document of child c must be sent to
+//! child c. Documents that a policy placed are sent there again by the same policy, and are no finding.
+
+use super::files::Child;
+use super::guard::{guard, one_line};
+use super::report::{Finding, FindingKind, Sighting};
+use super::{Ownership, VerifyJob};
+use crate::error::{Error, Result};
+use crate::partition::{Assigned, DocAddress, KeyProblems, NO_CHILD, assign};
+use crate::progress::{Cancel, Silent};
+use crate::route::ShardNumber;
+use crate::source::Source;
+
+/// Routes the source. `None` if that is not possible; then a finding says why.
+pub(super) fn expected(
+    job: &VerifyJob<'_>,
+    ownership: &Ownership<'_>,
+    cancel: &Cancel,
+    findings: &mut Vec<Finding>,
+) -> Result<Option<Assigned>> {
+    match route(job.source, job, ownership, cancel) {
+        Ok(assigned) => Ok(Some(assigned)),
+        Err(Error::Interrupted) => Err(Error::Interrupted),
+        Err(error) => {
+            findings.push(keys(&error, job.sample, true, "the source"));
+            Ok(None)
+        }
+    }
+}
+
+/// Per child of the job its index in routing; and findings where the sets differ.
+pub(super) fn indexes(
+    job: &VerifyJob<'_>,
+    ownership: &Ownership<'_>,
+    findings: &mut Vec<Finding>,
+) -> Vec<Option<usize>> {
+    let routed = ownership.routing.children();
+    let given: Vec<ShardNumber> = job.children.iter().map(|(shard, _)| *shard).collect();
+    for &shard in routed.iter().filter(|shard| !given.contains(shard)) {
+        let message = "routing has this child, the set does not";
+        findings.push(Finding::error(FindingKind::ChildSet, message).in_child(shard));
+    }
+    for (at, &shard) in given.iter().enumerate() {
+        if !routed.contains(&shard) {
+            let message = "the set has this child, routing does not";
+            findings.push(Finding::error(FindingKind::ChildSet, message).in_child(shard));
+        }
+        if given.iter().take(at).any(|&other| other == shard) {
+            findings.push(Finding::error(FindingKind::ChildSet, "the set has this child twice").in_child(shard));
+        }
+    }
+    given.iter().map(|shard| routed.iter().position(|routed| routed == shard)).collect()
+}
+
+/// Routes the documents of one child.
+pub(super) fn strays(
+    job: &VerifyJob<'_>,
+    ownership: &Ownership<'_>,
+    child: &Child,
+    index: Option<usize>,
+    cancel: &Cancel,
+    findings: &mut Vec<Finding>,
+) -> Result<()> {
+    let (Some(source), Some(index)) = (&child.index, index) else { return Ok(()) };
+    let assigned = match route(source, job, ownership, cancel) {
+        Ok(assigned) => assigned,
+        Err(Error::Interrupted) => return Err(Error::Interrupted),
+        Err(error) => {
+            findings.push(keys(&error, job.sample, false, "it").in_child(child.shard).in_file(&child.path));
+            return Ok(());
+        }
+    };
+    let mut count = 0;
+    let mut sample = Vec::new();
+    let mut others: Vec<ShardNumber> = Vec::new();
+    for (at, segment) in source.segments().iter().enumerate() {
+        for (doc, &owner) in (0u32..).zip(assigned.assignment.segment(at)) {
+            if owner == NO_CHILD || usize::from(owner) == index {
+                continue;
+            }
+            count += 1;
+            if sample.len() < job.sample {
+                let address = DocAddress { segment: segment.id().to_owned(), doc };
+                sample.push(Sighting { source: None, child: Some(address) });
+                others.extend(ownership.routing.children().get(usize::from(owner)));
+            }
+        }
+    }
+    if count > 0 {
+        others.sort_unstable();
+        others.dedup();
+        let others: Vec<String> = others.iter().map(ToString::to_string).collect();
+        findings.push(
+            Finding::error(
+                FindingKind::Stray,
+                format!("{count} documents belong to other children (to {} and so on)", others.join(", ")),
+            )
+            .in_child(child.shard)
+            .in_file(&child.path)
+            .count(count)
+            .at(sample),
+        );
+    }
+    Ok(())
+}
+
+fn route(source: &Source, job: &VerifyJob<'_>, ownership: &Ownership<'_>, cancel: &Cancel) -> Result<Assigned> {
+    let path = source.dir().to_path_buf();
+    guard(|| path, "the keys", || {
+        assign(source, ownership.keys, ownership.routing, &ownership.policies, job.threads, &Silent, cancel)
+    })
+}
+
+/// What kept documents from being routed.
+fn keys(error: &Error, sample: usize, of_source: bool, whose: &str) -> Finding {
+    let sight = |address: &DocAddress| {
+        let address = Some(address.clone());
+        if of_source {
+            Sighting { source: address, child: None }
+        } else {
+            Sighting { source: None, child: address }
+        }
+    };
+    let finding = Finding::error(FindingKind::Keys, format!("documents of {whose} cannot be routed: {}", one_line(error)));
+    match error {
+        Error::Keys(problems) => {
+            let KeyProblems { missing, several, stray, missing_sample, several_sample, stray_sample } = &**problems;
+            let documents = missing_sample.iter().chain(several_sample).chain(stray_sample.iter().map(|(doc, _)| doc));
+            finding.count(missing + several + stray).at(documents.take(sample).map(sight).collect())
+        }
+        _ => finding,
+    }
+}
