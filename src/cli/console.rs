@@ -13,7 +13,7 @@ use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt::MakeWriter;
 
 use super::progress::Bars;
-use super::{exit, exit::Exit, human, json, verify};
+use super::{exit, exit::Exit, findings, human, json};
 
 /// The two streams of the process.
 pub(crate) struct Console {
@@ -84,7 +84,7 @@ impl Console {
                     let _ = self.detail("finding", finding);
                 }
             } else {
-                self.stderr.put(&verify::findings(report));
+                self.stderr.put(&findings::list(report));
             }
         }
         self.stderr.put(&format!("error: {}\n", human::printable(&exit::one_line(error))));

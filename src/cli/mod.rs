@@ -10,6 +10,7 @@
 //! | `plan`, `split`, `verify`, `recover`, `inspect` | one command each: its flags, its call, its text |
 //! | `console` | where output goes: stdout, stderr, closed pipes |
 //! | `human`, `json` | aligned tables and units; typed lines |
+//! | `findings` | what verification found |
 //! | `progress` | bars on a terminal |
 //! | `interrupt` | signals |
 //! | `exit` | exit codes, and errors in one line |
@@ -17,6 +18,7 @@
 mod args;
 mod console;
 mod exit;
+mod findings;
 mod human;
 mod inspect;
 mod interrupt;

@@ -12,7 +12,7 @@ use super::console::Console;
 use super::exit::Exit;
 use super::human::{self, Align, Table};
 use super::plan::{self, JobArgs};
-use super::{interrupt, verify};
+use super::{findings, interrupt};
 
 /// Split an index into k children, verify them, publish them at once
 ///
@@ -78,11 +78,11 @@ fn text(report: &SplitReport) -> String {
 
     let mut facts = Table::new([("", Align::Left), ("", Align::Left)]);
     facts.row(["keys".to_owned(), plan::keys(&report.plan)]);
-    let verified = report.verify.as_ref().map_or_else(|| "not verified (--verify none)".to_owned(), verify::verdict);
+    let verified = report.verify.as_ref().map_or_else(|| "not verified (--verify none)".to_owned(), findings::verdict);
     facts.row(["verified".to_owned(), verified]);
     let _ = write!(text, "\n{}\n{}", facts.render(), stages(report));
     if let Some(found) = report.verify.as_ref() {
-        text.push_str(&verify::findings(found));
+        text.push_str(&findings::list(found));
     }
     for note in &report.notes {
         let _ = writeln!(text, "note: {}", human::printable(note));
@@ -156,7 +156,7 @@ mod tests {
             ChildReport { shard: 1, path: "children/1".into(), docs: 2000, segments: 1, bytes: 2_500_000 },
         ];
         let stages = vec![StageTime { stage: Stage::Write, wall_seconds: 2.0, cpu_seconds: 4.0 }];
-        SplitReport { plan, children, verify: None, stages, notes: vec!["children/1 was copied".into()] }
+        SplitReport { plan, children, reads: None, verify: None, stages, notes: vec!["children/1 was copied".into()] }
     }
 
     #[test]

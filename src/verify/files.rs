@@ -242,10 +242,7 @@ fn check_file(path: &Path, read_body: bool, cancel: &Cancel) -> Result<Option<Fi
     }
     let found = hasher.finalize();
     Ok((found != crc).then(|| {
-        Finding::error(
-            FindingKind::Checksum,
-            format!("the bytes have checksum {found:08x}, the footer says {crc:08x}"),
-        )
+        Finding::error(FindingKind::Checksum, format!("the bytes have checksum {found:08x}, the footer says {crc:08x}"))
     }))
 }
 

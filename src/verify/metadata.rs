@@ -39,7 +39,11 @@ pub(super) fn compare(source: &Source, child: &Child, meta: &Meta, findings: &mu
         let (ours, theirs) = (ours.get(key), theirs.get(key));
         if ours != theirs && !(absent(ours) && absent(theirs)) {
             let show = |value: Option<&Value>| value.map_or("absent".to_owned(), Value::to_string);
-            find(Grade::Warning, FindingKind::Meta, format!("{key} is {}, the source has {}", show(ours), show(theirs)));
+            find(
+                Grade::Warning,
+                FindingKind::Meta,
+                format!("{key} is {}, the source has {}", show(ours), show(theirs)),
+            );
         }
     }
 }
@@ -49,10 +53,14 @@ pub(super) fn structure(job: &VerifyJob<'_>, child: &Child, findings: &mut Vec<F
     let Some(index) = &child.index else { return };
     for (segment, entry) in index.segments().iter().zip(index.meta().segments()) {
         let before = findings.len();
-        let result = guard(|| segment.path().to_path_buf(), "the segment", || {
-            counts(segment, entry.deletes.map_or(0, |(deleted, _)| deleted), findings)?;
-            parts(job.source, index, segment, findings)
-        });
+        let result = guard(
+            || segment.path().to_path_buf(),
+            "the segment",
+            || {
+                counts(segment, entry.deletes.map_or(0, |(deleted, _)| deleted), findings)?;
+                parts(job.source, index, segment, findings)
+            },
+        );
         if let Err(error) = result {
             findings.push(Finding::error(FindingKind::Unreadable, one_line(&error)).in_file(segment.path()));
         }

@@ -108,22 +108,21 @@ pub(super) fn strays(
 
 fn route(source: &Source, job: &VerifyJob<'_>, ownership: &Ownership<'_>, cancel: &Cancel) -> Result<Assigned> {
     let path = source.dir().to_path_buf();
-    guard(|| path, "the keys", || {
-        assign(source, ownership.keys, ownership.routing, &ownership.policies, job.threads, &Silent, cancel)
-    })
+    guard(
+        || path,
+        "the keys",
+        || assign(source, ownership.keys, ownership.routing, &ownership.policies, job.threads, &Silent, cancel),
+    )
 }
 
 /// What kept documents from being routed.
 fn keys(error: &Error, sample: usize, of_source: bool, whose: &str) -> Finding {
     let sight = |address: &DocAddress| {
         let address = Some(address.clone());
-        if of_source {
-            Sighting { source: address, child: None }
-        } else {
-            Sighting { source: None, child: address }
-        }
+        if of_source { Sighting { source: address, child: None } } else { Sighting { source: None, child: address } }
     };
-    let finding = Finding::error(FindingKind::Keys, format!("documents of {whose} cannot be routed: {}", one_line(error)));
+    let finding =
+        Finding::error(FindingKind::Keys, format!("documents of {whose} cannot be routed: {}", one_line(error)));
     match error {
         Error::Keys(problems) => {
             let KeyProblems { missing, several, stray, missing_sample, several_sample, stray_sample } = &**problems;

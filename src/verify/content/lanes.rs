@@ -20,10 +20,8 @@ impl SegmentLanes {
     /// Empty documents 0..`max_doc`.
     pub(crate) fn new(max_doc: u32) -> SegmentLanes {
         let len = max_doc as usize;
-        let stripes = (0..len)
-            .step_by(STRIPE)
-            .map(|start| Mutex::new(vec![Lanes::default(); STRIPE.min(len - start)]))
-            .collect();
+        let stripes =
+            (0..len).step_by(STRIPE).map(|start| Mutex::new(vec![Lanes::default(); STRIPE.min(len - start)])).collect();
         SegmentLanes { stripes }
     }
 

@@ -151,7 +151,8 @@ pub(super) fn compare(
         found.iter().flatten().for_each(|digests| sum.add(digests.set));
         report.children_digest = Some(sum);
     } else {
-        let message = "some children could not be read: whether the others have everything else is known per child only";
+        let message =
+            "some children could not be read: whether the others have everything else is known per child only";
         report.findings.push(Finding::new(Grade::Note, FindingKind::Skipped, message));
     }
     if !source_sound {
@@ -210,12 +211,7 @@ fn shared_with(shared: &[Vec<Option<usize>>], child: usize, segment: usize) -> O
 }
 
 /// Children from `first` on that together have at most as many documents to read as the source has; at least one.
-fn batch(
-    children: &[Child],
-    shared: &[Vec<Option<usize>>],
-    first: usize,
-    source: &Source,
-) -> std::ops::Range<usize> {
+fn batch(children: &[Child], shared: &[Vec<Option<usize>>], first: usize, source: &Source) -> std::ops::Range<usize> {
     let room: u64 = source.segments().iter().map(|segment| u64::from(segment.max_doc())).sum();
     let mut docs = 0;
     let mut end = first;
@@ -253,9 +249,9 @@ fn take_failures(
         for error in &content.failures {
             sound = false;
             let file = diagnose::file_of(error).unwrap_or_else(|| view.segment.path().to_path_buf());
-            report.findings.push(
-                Finding::error(FindingKind::Unreadable, one_line(error)).in_child(child).in_file(file),
-            );
+            report
+                .findings
+                .push(Finding::error(FindingKind::Unreadable, one_line(error)).in_child(child).in_file(file));
         }
         for fault in &content.faults {
             report.findings.push(

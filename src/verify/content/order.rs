@@ -43,25 +43,29 @@ pub(super) fn check(job: &VerifyJob<'_>, child: &Child, findings: &mut Vec<Findi
 fn unsorted(index: &Source, segment: &Segment) -> Result<Option<u32>> {
     let Some(sort) = index.index().settings().sort_by_field.clone() else { return Ok(None) };
     let path = segment.file(Component::FastFields);
-    guard(|| path.clone(), "the column of the sort field", || {
-        let column: Option<Column<u64>> = segment
-            .reader()
-            .fast_fields()
-            .u64_lenient(&sort.field)
-            .map_err(Error::tantivy::<TantivyError>("the sort field", &path))?
-            .map(|(column, _)| column);
-        let Some(column) = column else { return Ok(None) };
-        let mut previous = None;
-        for doc in 0..segment.max_doc() {
-            let key = column.first(doc);
-            if let Some(previous) = previous {
-                let sorted = if sort.order == Order::Asc { previous <= key } else { previous >= key };
-                if !sorted {
-                    return Ok(Some(doc));
+    guard(
+        || path.clone(),
+        "the column of the sort field",
+        || {
+            let column: Option<Column<u64>> = segment
+                .reader()
+                .fast_fields()
+                .u64_lenient(&sort.field)
+                .map_err(Error::tantivy::<TantivyError>("the sort field", &path))?
+                .map(|(column, _)| column);
+            let Some(column) = column else { return Ok(None) };
+            let mut previous = None;
+            for doc in 0..segment.max_doc() {
+                let key = column.first(doc);
+                if let Some(previous) = previous {
+                    let sorted = if sort.order == Order::Asc { previous <= key } else { previous >= key };
+                    if !sorted {
+                        return Ok(Some(doc));
+                    }
                 }
+                previous = Some(key);
             }
-            previous = Some(key);
-        }
-        Ok(None)
-    })
+            Ok(None)
+        },
+    )
 }

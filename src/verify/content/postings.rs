@@ -40,12 +40,11 @@ pub(super) fn read(
     let entry = view.schema.get_field_entry(field);
     let Some(option) = entry.field_type().get_index_record_option() else { return Ok(()) };
     let segment = view.segment;
-    let reader = segment
-        .reader()
-        .inverted_index(field)
-        .map_err(Error::tantivy(entry.name(), segment.file(Component::Terms)))?;
+    let reader =
+        segment.reader().inverted_index(field).map_err(Error::tantivy(entry.name(), segment.file(Component::Terms)))?;
     let tokens = Tokens { stored: reader.total_num_tokens(), ..Tokens::default() };
-    let positions = if option.has_positions() && detail == Detail::Positions { segment.positions(field)? } else { None };
+    let positions =
+        if option.has_positions() && detail == Detail::Positions { segment.positions(field)? } else { None };
     let mut walk = Walk {
         view,
         field,
@@ -53,7 +52,11 @@ pub(super) fn read(
         option,
         reader: &reader,
         positions,
-        maxima: if view.strict && option.has_freq() && entry.has_fieldnorms() { maxima(view, field, tokens.stored) } else { None },
+        maxima: if view.strict && option.has_freq() && entry.has_fieldnorms() {
+            maxima(view, field, tokens.stored)
+        } else {
+            None
+        },
         has_deletes: segment.num_docs() < segment.max_doc(),
         adder: lanes.adder(),
         buffer: Vec::new(),
@@ -190,8 +193,8 @@ impl Walk<'_> {
                 self.at.set(Component::Positions);
                 let bytes = bytes.slice(info.positions_range.clone());
                 let len = position_count(&bytes);
-                let reader =
-                    PositionReader::open(bytes).map_err(Error::io("read", self.view.segment.file(Component::Positions)))?;
+                let reader = PositionReader::open(bytes)
+                    .map_err(Error::io("read", self.view.segment.file(Component::Positions)))?;
                 self.at.set(Component::Postings);
                 Some(PositionList { reader, len, next: 0 })
             }
@@ -246,7 +249,9 @@ impl Walk<'_> {
         let (docs, freqs) = (cursor.docs(), cursor.freqs());
         if !freqs.is_empty() && freqs.len() != docs.len() {
             let (docs, freqs) = (docs.len(), freqs.len());
-            self.fault(Component::Postings, || format!("term {} has {freqs} frequencies for {docs} postings", show(term)));
+            self.fault(Component::Postings, || {
+                format!("term {} has {freqs} frequencies for {docs} postings", show(term))
+            });
             return false;
         }
         let sum: u64 = freqs.iter().map(|&freq| u64::from(freq)).sum();

@@ -64,9 +64,9 @@ pub(crate) fn segments(
     let meter = Meter::new(views, &units, only.is_none().then_some(reading.progress));
     let outcomes = threads::each(units.len(), reading.threads, |index| {
         reading.cancel.check()?;
-        let Some((unit, view, content)) = units.get(index).and_then(|unit| {
-            Some((unit, views.get(unit.segment)?, contents.get(unit.segment)?))
-        }) else {
+        let Some((unit, view, content)) =
+            units.get(index).and_then(|unit| Some((unit, views.get(unit.segment)?, contents.get(unit.segment)?)))
+        else {
             return Ok(unit::Outcome::default());
         };
         let outcome = unit::read(unit, view, &content.lanes, reading.cancel)?;
@@ -78,7 +78,8 @@ pub(crate) fn segments(
         let Some(content) = contents.get_mut(unit.segment) else { continue };
         content.failures.extend(outcome.failed);
         for fault in outcome.faults {
-            match content.faults.iter_mut().find(|known| (known.kind, known.component) == (fault.kind, fault.component)) {
+            match content.faults.iter_mut().find(|known| (known.kind, known.component) == (fault.kind, fault.component))
+            {
                 Some(known) => known.count += fault.count,
                 None => content.faults.push(fault),
             }

@@ -21,39 +21,59 @@ use crate::verify::report::FindingKind;
 const SHOWN: usize = 4;
 
 /// One clause about the difference; `None` if reading fails.
-pub(super) fn describe(case: &Case<'_>, part: &Part, (source, child): (Option<Entry>, Option<Entry>)) -> Option<String> {
+pub(super) fn describe(
+    case: &Case<'_>,
+    part: &Part,
+    (source, child): (Option<Entry>, Option<Entry>),
+) -> Option<String> {
     let ((source, doc), (child, other)) = (look(&case.source.views, source)?, look(&case.found.views, child)?);
     let path = child.segment.path().to_path_buf();
-    guard(|| path, "a document", || {
-        Ok(match part {
-            Part::Store => stored(stored_bytes(source, doc)?, stored_bytes(child, other)?),
-            Part::Norms(field) => {
-                let norm = |view: &View<'_>, doc: u32| -> Result<Option<u8>> {
-                    Ok(view.segment.norms(*field)?.and_then(|norms| norms.get(doc as usize).copied()))
-                };
-                format!("norm id {:?} became {:?}", norm(source, doc)?.unwrap_or(0), norm(child, other)?.unwrap_or(0))
-            }
-            Part::Column(name) => format!("{} became {}", row(source, name, doc)?, row(child, name, other)?),
-            Part::Postings(field, _) => terms(&posted(source, *field, doc)?, &posted(child, *field, other)?),
-        })
-    })
+    guard(
+        || path,
+        "a document",
+        || {
+            Ok(match part {
+                Part::Store => stored(stored_bytes(source, doc)?, stored_bytes(child, other)?),
+                Part::Norms(field) => {
+                    let norm = |view: &View<'_>, doc: u32| -> Result<Option<u8>> {
+                        Ok(view.segment.norms(*field)?.and_then(|norms| norms.get(doc as usize).copied()))
+                    };
+                    format!(
+                        "norm id {:?} became {:?}",
+                        norm(source, doc)?.unwrap_or(0),
+                        norm(child, other)?.unwrap_or(0)
+                    )
+                }
+                Part::Column(name) => format!("{} became {}", row(source, name, doc)?, row(child, name, other)?),
+                Part::Postings(field, _) => terms(&posted(source, *field, doc)?, &posted(child, *field, other)?),
+            })
+        },
+    )
     .ok()
 }
 
 /// Whether a term that a document lost is gone altogether, or the document gained one instead.
-pub(super) fn kind_of_term(case: &Case<'_>, field: Field, (source, child): (Option<Entry>, Option<Entry>)) -> FindingKind {
+pub(super) fn kind_of_term(
+    case: &Case<'_>,
+    field: Field,
+    (source, child): (Option<Entry>, Option<Entry>),
+) -> FindingKind {
     let sides = (look(&case.source.views, source), look(&case.found.views, child));
     let (Some((source, doc)), Some((child, other))) = sides else { return FindingKind::PostingLost };
     let path = child.segment.file(Component::Terms);
-    let found = guard(|| path.clone(), "a document", || {
-        let (before, after) = (posted(source, field, doc)?, posted(child, field, other)?);
-        let Some(lost) = before.keys().find(|term| !after.contains_key(*term)) else {
-            return Ok(FindingKind::PostingAdded);
-        };
-        let reader = child.segment.reader().inverted_index(field).map_err(Error::tantivy("terms", &path))?;
-        let known = reader.terms().get(lost).map_err(Error::io("read", &path))?.is_some();
-        Ok(if known { FindingKind::PostingLost } else { FindingKind::TermLost })
-    });
+    let found = guard(
+        || path.clone(),
+        "a document",
+        || {
+            let (before, after) = (posted(source, field, doc)?, posted(child, field, other)?);
+            let Some(lost) = before.keys().find(|term| !after.contains_key(*term)) else {
+                return Ok(FindingKind::PostingAdded);
+            };
+            let reader = child.segment.reader().inverted_index(field).map_err(Error::tantivy("terms", &path))?;
+            let known = reader.terms().get(lost).map_err(Error::io("read", &path))?.is_some();
+            Ok(if known { FindingKind::PostingLost } else { FindingKind::TermLost })
+        },
+    );
     found.unwrap_or(FindingKind::PostingLost)
 }
 

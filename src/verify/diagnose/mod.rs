@@ -69,11 +69,14 @@ impl Case<'_> {
         self.children.get(at).map(|child| child.shard)
     }
 
-    fn finding(&self, kind: FindingKind, at: usize, message: String, pairs: &[(Option<Entry>, Option<Entry>)]) -> Finding {
-        Finding::error(kind, message)
-            .in_child(self.shard(at))
-            .count(pairs.len() as u64)
-            .at(self.sample(pairs))
+    fn finding(
+        &self,
+        kind: FindingKind,
+        at: usize,
+        message: String,
+        pairs: &[(Option<Entry>, Option<Entry>)],
+    ) -> Finding {
+        Finding::error(kind, message).in_child(self.shard(at)).count(pairs.len() as u64).at(self.sample(pairs))
     }
 }
 
@@ -137,7 +140,8 @@ pub(super) fn run(
     parts::run(&case, &pairs.altered, findings)?;
 
     if findings.len() == before {
-        let message = "the digests differ, but reading again found no document that does; is something writing to them?";
+        let message =
+            "the digests differ, but reading again found no document that does; is something writing to them?";
         findings.push(Finding::error(FindingKind::Digest, message));
     }
     Ok(())

@@ -52,10 +52,14 @@ fn all_parts(case: &Case<'_>) -> Vec<Part> {
     let mut names = BTreeSet::new();
     for view in case.source.views.iter().chain(&case.found.views) {
         let path = view.segment.file(Component::FastFields);
-        let listed = guard(|| path.clone(), "the list of columns", || {
-            let columns = view.segment.columns().iter_columns().map_err(Error::io("read", &path))?;
-            Ok(columns.map(|(name, _)| name).collect::<Vec<_>>())
-        });
+        let listed = guard(
+            || path.clone(),
+            "the list of columns",
+            || {
+                let columns = view.segment.columns().iter_columns().map_err(Error::io("read", &path))?;
+                Ok(columns.map(|(name, _)| name).collect::<Vec<_>>())
+            },
+        );
         names.extend(listed.into_iter().flatten());
     }
     parts.extend(names.into_iter().map(Part::Column));
