@@ -64,9 +64,14 @@ impl ChildFiles for MemoryFiles {
 }
 
 impl MemoryFiles {
+    /// A whole file.
+    pub(in crate::write) fn bytes(&self, child: usize, written: &WrittenFile) -> Vec<u8> {
+        self.0.lock().unwrap()[&(child, written.name.clone())].lock().unwrap().clone()
+    }
+
     /// The body of a file, its length and checksums checked against `written`.
     pub(in crate::write) fn body(&self, child: usize, written: &WrittenFile) -> Vec<u8> {
-        let bytes = self.0.lock().unwrap()[&(child, written.name.clone())].lock().unwrap().clone();
+        let bytes = self.bytes(child, written);
         assert_eq!(bytes.len() as u64, written.len);
         assert_eq!(crc32fast::hash(&bytes), written.crc32);
         let (footer, body) = Footer::extract_footer(FileSlice::from(bytes)).unwrap();

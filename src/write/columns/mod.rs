@@ -26,6 +26,8 @@
 mod addresses;
 mod column;
 mod container;
+#[cfg(test)]
+mod damage;
 mod dictionary;
 #[cfg(test)]
 pub(in crate::write) mod fixture;

@@ -51,7 +51,8 @@ fn scatter(n: u32) -> u16 {
 }
 
 fn three_segments() -> Fixture {
-    let segments = [fixture::documents(0, 700), fixture::documents(10_000, 1), fixture::documents(20_000, 1_300)];
+    // More rows with values than are dealt in memory, in some columns; fewer in others.
+    let segments = [fixture::documents(0, 3_000), fixture::documents(10_000, 1), fixture::documents(20_000, 5_500)];
     // Ids are scattered by the generator; these stand in the first and the last segment.
     let deleted: Vec<String> =
         [1u32, 5, 9, 20_003, 20_004].iter().map(|n| format!("id-{:08x}", n.wrapping_mul(0x9e37_79b9))).collect();
@@ -74,7 +75,7 @@ fn every_child_gets_the_columns_that_tantivys_merge_would_write() {
 
 #[test]
 fn children_of_a_sorted_index_interleave_the_segments() {
-    let segments = [fixture::documents(0, 300), fixture::documents(100, 300), fixture::documents(50, 40)];
+    let segments = [fixture::documents(0, 4_000), fixture::documents(100, 3_000), fixture::documents(50, 40)];
     let index = fixture::index(fixture::schema(), &segments, &[], Some("u"));
     let map = fixture::deal(&index.source, 3, SegmentMode::One, scatter);
     assert!(map.groups[0].interleaved);
