@@ -191,4 +191,36 @@ mod tests {
         assert_eq!(written.stats.total(field("u"), 0), None);
         assert_eq!(written.stats.total(field("title"), 2), None);
     }
+
+    #[test]
+    fn a_segment_that_alone_lacks_a_fields_norms_is_named() {
+        let segments = [fixture::documents(0, 5), fixture::documents(10, 5)];
+        let index = fixture::index(fixture::schema(), &segments, &[], None);
+        let title = index.source.schema().get_field("title").unwrap();
+        let lacking = |segments: std::ops::Range<usize>| {
+            for segment in &index.source.segments()[segments] {
+                let files = MemoryFiles::default();
+                let mut writer = CompositeWriter::create(&files, 0, "new".to_owned()).unwrap();
+                for (field, _) in index.source.schema().fields().filter(|(field, _)| *field != title) {
+                    if let Some(norms) = segment.norms(field).unwrap() {
+                        writer.begin(field).write_all(&norms).unwrap();
+                    }
+                }
+                let bytes = files.bytes(0, &writer.finish().unwrap());
+                let path = segment.file(Component::FieldNorms);
+                std::fs::remove_file(&path).unwrap();
+                std::fs::write(&path, bytes).unwrap();
+            }
+            let source = fixture::open(index.dir.path());
+            let map = fixture::deal(&source, 2, SegmentMode::One, |number| (number % 2) as u16);
+            write(&source, &map.groups[0], &MemoryFiles::default(), &fixture::ids(&map.groups[0]))
+        };
+        let error = lacking(1..2).unwrap_err();
+        assert!(
+            matches!(&error, Error::Corrupt { path, .. } if *path == index.source.segments()[1].file(Component::FieldNorms))
+        );
+        assert!(error.to_string().contains("field \"title\" has no norms"), "{error}");
+        // A source without any: length 0 everywhere.
+        assert_eq!(lacking(0..2).unwrap().stats.total(title, 0), Some(0));
+    }
 }

@@ -161,6 +161,23 @@ fn offsets_beyond_the_values_or_backwards_are_named() {
 }
 
 #[test]
+fn an_index_out_of_order_is_named() {
+    // Rows 0 to 2 of four have a value; the set lists them in another order.
+    let column = |set: [u8; 6]| words(&[&[1, 132][..], &set, &[0, 0, 2, 0, 1, 0]].concat(), &[5, 6, 7]);
+    let index = fixture::index(fixture::schema(), &[fixture::documents(0, 4)], &[], None);
+    split(&replace_columns(index, 4, 2, &[("i", ColumnType::I64, column([0, 0, 1, 0, 2, 0]))])).unwrap();
+    let problem = |set| problem_with(4, "i", ColumnType::I64, column(set));
+    assert_eq!(problem([1, 0, 0, 0, 2, 0]), "column \"i\" has an index that is out of order");
+    assert_eq!(problem([0, 0, 0, 0, 1, 0]), "column \"i\" has an index that is out of order");
+}
+
+#[test]
+fn values_that_no_row_has_are_named() {
+    let problem = problem_with(4, "i", ColumnType::I64, words(&multivalued(&[1, 2, 3, 4, 5]), &[5, 6, 7, 8, 9]));
+    assert_eq!(problem, "column \"i\" has 5 values, its rows 4");
+}
+
+#[test]
 fn ordinals_beyond_the_dictionary_are_named() {
     let problem = problem_with(4, "s", ColumnType::Str, strings(&["a", "b"], &[0, 1, 2, 0], None));
     assert_eq!(problem, "column \"s\" refers to value 2 of a dictionary of 2");

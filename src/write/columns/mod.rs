@@ -159,9 +159,10 @@ pub(super) fn write(
         outputs.push(ColumnarFile::create(files, output.child, name, output.num_docs)?);
     }
     let reads = Reads::default();
+    let whole = whole_segments(source, group);
     for union in union::unite(source, group)? {
         cancel.check()?;
-        write_union(source, group, &union, &mut outputs, &reads, cancel)?;
+        write_union(source, group, &whole, &union, &mut outputs, &reads, cancel)?;
         progress.advance(Stage::Write, Work::bytes(union.num_bytes()));
     }
     let files = outputs.into_iter().map(ColumnarFile::finish).collect::<Result<_>>()?;
@@ -172,6 +173,7 @@ pub(super) fn write(
 fn write_union(
     source: &Source,
     group: &Group,
+    whole: &[bool],
     union: &Union,
     files: &mut [ColumnarFile],
     reads: &Reads,
@@ -185,6 +187,7 @@ fn write_union(
         cancel.check()?;
         surveys.push(survey(&columns, &rows, output)?);
     }
+    check_totals(whole, &columns, &surveys)?;
     let unit = Unit { union, kind, columns: &columns, rows: &rows, surveys: &surveys };
     for (survey, file) in surveys.iter().zip(files.iter()) {
         if survey.values > u64::from(u32::MAX) {
@@ -219,13 +222,37 @@ fn indexes(columns: &[Option<SourceColumn>]) -> Vec<Option<&tantivy::columnar::C
     columns.iter().map(|column| column.as_ref().map(|column| &column.index)).collect()
 }
 
-/// Surveys an output, and checks that its rows' values exist.
+/// Surveys an output, and checks that its rows ascend and their values exist.
 fn survey(columns: &[Option<SourceColumn>], rows: &Rows<'_>, output: usize) -> Result<Survey> {
-    rows.survey(output, |entry| match columns.get(entry.segment as usize) {
-        Some(Some(column)) if entry.start > entry.end || entry.end > column.num_values => {
+    let mut next = 0;
+    rows.survey(output, |entry| {
+        let Some(Some(column)) = columns.get(entry.segment as usize) else { return Ok(()) };
+        if entry.start > entry.end || entry.end > column.num_values {
             let problem = format!("gives a row the values {}..{} of {}", entry.start, entry.end, column.num_values);
-            Err(column.corrupt(&problem))
+            return Err(column.corrupt(&problem));
         }
-        _ => Ok(()),
+        if entry.doc < next {
+            return Err(column.corrupt("has an index that is out of order"));
+        }
+        next = entry.doc + 1;
+        Ok(())
     })
+}
+
+/// Checks that segments whose documents all go somewhere gave away all their values: an index out of order hides some.
+fn check_totals(whole: &[bool], columns: &[Option<SourceColumn>], surveys: &[Survey]) -> Result<()> {
+    for (index, (whole, column)) in whole.iter().zip(columns).enumerate() {
+        let Some(column) = column else { continue };
+        let given: u64 = surveys.iter().map(|survey| survey.values_of(index)).sum();
+        if *whole && given != u64::from(column.num_values) {
+            return Err(column.corrupt(&format!("has {} values, its rows {given}", column.num_values)));
+        }
+    }
+    Ok(())
+}
+
+/// Per segment of the group, whether all its documents go to some output.
+fn whole_segments(source: &Source, group: &Group) -> Vec<bool> {
+    let segments = union::segments(source, group).enumerate();
+    segments.map(|(index, segment)| (0..segment.max_doc()).all(|doc| group.lookup(index, doc).is_some())).collect()
 }

@@ -51,7 +51,7 @@ fn scatter(n: u32) -> u16 {
 }
 
 fn three_segments() -> Fixture {
-    // More rows with values than are dealt in memory, in some columns; fewer in others.
+    // Enough rows with values for both ways in which blocks of rows are written.
     let segments = [fixture::documents(0, 3_000), fixture::documents(10_000, 1), fixture::documents(20_000, 5_500)];
     // Ids are scattered by the generator; these stand in the first and the last segment.
     let deleted: Vec<String> =
