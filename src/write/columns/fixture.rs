@@ -210,12 +210,12 @@ fn document(n: u32) -> String {
     // Full.
     fields.push(format!(r#""u":{}"#, u64::from(n) * 1_000 + 17));
     // Optional.
-    if n % 3 != 0 {
+    if !n.is_multiple_of(3) {
         fields.push(format!(r#""i":{}"#, i64::from(n % 50) - 25));
         fields.push(format!(r#""d":"2024-0{}-0{}T0{}:00:00Z""#, 1 + n % 9, 1 + n % 7, n % 10));
-        fields.push(format!(r#""b":{}"#, n % 2 == 0));
+        fields.push(format!(r#""b":{}"#, n.is_multiple_of(2)));
     }
-    if n % 5 == 0 {
+    if n.is_multiple_of(5) {
         fields.push(format!(r#""f":{}.25"#, n));
         fields.push(format!(r#""ip":"10.0.{}.{}""#, n / 256 % 256, n % 256));
     }

@@ -27,9 +27,11 @@ mod addresses;
 mod column;
 mod container;
 #[cfg(test)]
+#[expect(clippy::cast_possible_truncation, reason = "the tests' numbers are small")]
 mod damage;
 mod dictionary;
 #[cfg(test)]
+#[expect(clippy::cast_possible_truncation, reason = "the tests' numbers are small")]
 pub(in crate::write) mod fixture;
 mod index;
 mod merge;
@@ -37,6 +39,7 @@ mod numeric;
 mod rows;
 mod terms;
 #[cfg(test)]
+#[expect(clippy::cast_possible_truncation, reason = "the tests' numbers are small")]
 mod tests;
 mod union;
 mod values;
@@ -116,7 +119,7 @@ impl Unit<'_> {
 /// between segments, or from the schema's.
 ///
 /// # Errors
-/// [`Error::ColumnTypes`] names the first column that cannot; [`Error::Corrupt`] and [`Error::Io`] as for [`write`].
+/// [`Error::ColumnTypes`] names the first column that cannot; [`Error::Corrupt`] and [`Error::Io`] as for [`write()`].
 pub(super) fn check(source: &Source, groups: &[Group]) -> Result<()> {
     for group in groups {
         for union in union::unite(source, group)? {

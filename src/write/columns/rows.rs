@@ -180,6 +180,7 @@ impl Survey {
 }
 
 #[cfg(test)]
+#[expect(clippy::cast_possible_truncation, reason = "the tests' numbers are small")]
 mod tests {
     use super::super::column::{self, SourceColumn};
     use super::super::{fixture, indexes, union};
