@@ -158,6 +158,21 @@ pub(in crate::write) fn deal(source: &Source, children: u16, mode: SegmentMode, 
     DocMap::build(source, &assignment, mode, u32::MAX).unwrap()
 }
 
+/// Deals all documents by their id, as given: the order of segments in `meta.json` is not that of commits.
+pub(in crate::write) fn deal_ids(source: &Source, children: u16, mode: SegmentMode, ids: &[(&str, u16)]) -> DocMap {
+    let segments = source.segments().iter().map(|segment| {
+        let column = segment.reader().fast_fields().str("id").unwrap().unwrap();
+        let child = |doc| {
+            let mut id = String::new();
+            column.ord_to_str(column.term_ords(doc).next().unwrap(), &mut id).unwrap();
+            ids.iter().find(|(known, _)| *known == id).unwrap().1
+        };
+        (0..segment.max_doc()).map(child).collect()
+    });
+    let assignment = Assignment::new(usize::from(children), segments.collect());
+    DocMap::build(source, &assignment, mode, u32::MAX).unwrap()
+}
+
 /// Segment ids for the outputs of a group: any will do.
 pub(in crate::write) fn ids(group: &Group) -> Vec<String> {
     (0..group.outputs.len()).map(|output| format!("{:016x}{output:016x}", group.segments[0])).collect()
