@@ -48,6 +48,18 @@ pub enum Error {
         source: io::Error,
     },
 
+    /// The operating system does not let an index be read.
+    #[error("cannot {operation} {}; nothing was written", path.display())]
+    Unreadable {
+        /// Verb phrase: `open`, `map`.
+        operation: &'static str,
+        /// The file or directory.
+        path: PathBuf,
+        /// The cause.
+        #[source]
+        source: io::Error,
+    },
+
     /// The directory holds no index.
     #[error("{} is not a tantivy index: {problem}; name a directory with a meta.json", path.display())]
     NotAnIndex {
@@ -262,7 +274,8 @@ impl Error {
             | Error::TooManyDocs { .. } => ErrorKind::Failed,
             Error::Field { .. } | Error::Route(_) | Error::Usage(_) | Error::ColumnTypes { .. } => ErrorKind::Usage,
             Error::Difference(_) => ErrorKind::Difference,
-            Error::NotAnIndex { .. }
+            Error::Unreadable { .. }
+            | Error::NotAnIndex { .. }
             | Error::SourceLocked { .. }
             | Error::MissingFiles { .. }
             | Error::Unsupported { .. }

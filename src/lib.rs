@@ -13,6 +13,7 @@
 //! | [`route`] | routing hash, Elasticsearch's two routing functions: pure, no I/O |
 //! | [`source`] | opening an index for reading: lock, mapping, pre-flight checks |
 //! | [`partition`] | key → hash → child for every document; census; [`partition::DocMap`] |
+//! | [`inspect`] | what an index is made of, as data |
 //! | [`plan`] | what would be written, how large, with what warnings |
 //! | [`write`] | the one-pass writers of child segments, and the link method |
 //! | [`verify`] | reads children back and compares them with the source |
@@ -22,6 +23,7 @@
 //! A module imports only what stands above it in this table, plus [`error`] and [`progress`].
 
 pub mod error;
+pub mod inspect;
 pub mod job;
 pub mod partition;
 pub mod plan;

@@ -1,14 +1,22 @@
 //! Which child gets each document, and the census.
+//!
+//! Invariant: every live document of the source has exactly one child and no deleted document has any; otherwise
+//! there is no [`Assigned`] but an error. Memory: 2 bytes per document of the source; while a segment is read, up to 4
+//! bytes per document and key field more; while distinct ids are counted, up to 8 bytes per document.
 
-use std::fmt;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use serde::Serialize;
 
-use super::keys::{KeyReading, KeySpec};
-use crate::error::Result;
-use crate::progress::{Cancel, Progress};
+use super::duplicates::count_distinct;
+use super::keys::{KeyFields, KeyReading, KeySpec};
+use super::problems::{KeyPolicies, KeyProblems, Policy};
+use super::walk::{Walk, Walked};
+use crate::error::{Error, Result};
+use crate::progress::{Cancel, Progress, Stage, Work};
 use crate::route::SplitRouting;
-use crate::source::Source;
+use crate::source::{Segment, Source};
 
 /// Marks a document that goes to no child: deleted.
 pub const NO_CHILD: u16 = u16::MAX;
@@ -46,70 +54,8 @@ impl Assignment {
     }
 }
 
-/// Where a document stands: printed as `segment <id> doc <n>`.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-pub struct DocAddress {
-    /// Segment id, 32 hexadecimal digits.
-    pub segment: String,
-    /// DocId.
-    pub doc: u32,
-}
-
-impl fmt::Display for DocAddress {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "segment {} doc {}", self.segment, self.doc)
-    }
-}
-
-/// What to do with documents that routing alone cannot place.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Policy {
-    /// Stop the run before anything is written.
-    #[default]
-    Refuse,
-    /// Give them to the child with this shard number.
-    Child(u32),
-}
-
-/// Policies for documents that routing alone cannot place. Documents with several keys are always refused.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct KeyPolicies {
-    /// Documents without a key.
-    pub missing: Policy,
-    /// Documents whose hash says that they belong to another source shard.
-    pub stray: Policy,
-}
-
-/// Documents that stopped a run: counts and the first addresses of each kind.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct KeyProblems {
-    /// Documents without a key.
-    pub missing: u64,
-    /// Documents with several keys.
-    pub several: u64,
-    /// Documents of another source shard.
-    pub stray: u64,
-    /// First addresses of documents without a key.
-    pub missing_sample: Vec<DocAddress>,
-    /// First addresses of documents with several keys.
-    pub several_sample: Vec<DocAddress>,
-    /// First addresses of documents of another shard, with the shard they belong to.
-    pub stray_sample: Vec<(DocAddress, u32)>,
-}
-
-impl fmt::Display for KeyProblems {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{} documents without a key, {} with several, {} of another shard",
-            self.missing, self.several, self.stray
-        )
-    }
-}
-
 /// Documents per child of one source segment.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, serde::Deserialize)]
 pub struct SegmentCensus {
     /// Segment id.
     pub segment: String,
@@ -122,7 +68,7 @@ pub struct SegmentCensus {
 }
 
 /// Documents per child and per segment.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, serde::Deserialize)]
 pub struct Census {
     /// Live documents of the source.
     pub live: u64,
@@ -132,9 +78,11 @@ pub struct Census {
     pub children: Vec<u64>,
     /// The same by source segment.
     pub segments: Vec<SegmentCensus>,
-    /// Distinct keys, where the plane that was read tells.
+    /// Distinct ids of live documents: compared as strings, never guessed from hashes. `None` where the planes they
+    /// were read from do not let them be compared within the memory bound.
     pub distinct_keys: Option<u64>,
-    /// Documents that share their key with an earlier one, where the plane that was read tells.
+    /// Live documents that share their id with an earlier one. They are in the same child, unless custom routing
+    /// values part them. `None` as for [`Census::distinct_keys`].
     pub duplicate_keys: Option<u64>,
     /// Documents placed by [`KeyPolicies::missing`].
     pub missing_placed: u64,
@@ -149,11 +97,20 @@ pub struct Assigned {
     pub assignment: Assignment,
     /// Documents per child and segment.
     pub census: Census,
-    /// Which planes were read.
+    /// Which planes were read: per field, cheapest first, over all segments.
     pub readings: Vec<KeyReading>,
 }
 
-/// Routes every live document of `source`.
+/// Routes every live document of `source`. Segments are read in parallel by at most `threads` threads (0: one per
+/// core); the result does not depend on it.
+///
+/// # Errors
+/// - [`Error::Usage`] if a policy names no child, or if routing is partitioned and no routing field is named;
+/// - [`Error::Field`] if a field does not exist or cannot give exact keys;
+/// - [`Error::Keys`] with counts and first addresses if documents cannot be placed and no policy says where they go;
+/// - [`Error::Census`] if the children's documents do not add up to the source's: a defect, nothing may be written;
+/// - [`Error::Corrupt`], [`Error::Tantivy`], [`Error::Io`], [`Error::Panic`] if the source cannot be read;
+/// - [`Error::Interrupted`].
 pub fn assign(
     source: &Source,
     keys: &KeySpec,
@@ -163,6 +120,141 @@ pub fn assign(
     progress: &dyn Progress,
     cancel: &Cancel,
 ) -> Result<Assigned> {
-    let _ = (source, keys, routing, policies, threads, progress, cancel);
-    Err(crate::Error::Usage("not built yet".to_owned()))
+    if routing.is_partitioned() && keys.routing_field.is_none() {
+        return Err(Error::Usage(format!(
+            "routing_partition_size {} needs --routing-field: both the routing value and the id decide where a document goes",
+            routing.spec().routing_partition_size
+        )));
+    }
+    let fields = KeyFields::resolve(source, keys)?;
+    let missing = policy_child(routing, policies.missing, "--missing-key")?;
+    let stray = policy_child(routing, policies.stray, "--stray")?;
+    let walk = Walk { fields: &fields, routing, missing, stray, progress, cancel };
+    progress.begin(Stage::Route, Work::docs(source.num_docs()));
+    let assigned = walk_all(&walk, source.segments(), threads)
+        .and_then(|walked| conclude(source, &fields, routing.children().len(), walked, cancel));
+    progress.end(Stage::Route);
+    assigned
+}
+
+fn policy_child(routing: &SplitRouting, policy: Policy, option: &str) -> Result<Option<u16>> {
+    let Policy::Child(shard) = policy else { return Ok(None) };
+    let child = routing.child_index(shard).and_then(|child| u16::try_from(child).ok());
+    match (child, routing.children()) {
+        (Some(child), _) => Ok(Some(child)),
+        (None, [first, .., last]) => Err(Error::Usage(format!(
+            "{option} child:{shard}: no child has that number; there are {} between {first} and {last}",
+            routing.children().len()
+        ))),
+        (None, only) => {
+            Err(Error::Usage(format!("{option} child:{shard}: no child has that number; there is {only:?}")))
+        }
+    }
+}
+
+/// Walks all segments; the result is in their order. Of several errors, the one of the earliest segment that failed.
+fn walk_all(walk: &Walk<'_>, segments: &[Segment], threads: usize) -> Result<Vec<Walked>> {
+    let threads = match threads {
+        0 => std::thread::available_parallelism().map_or(1, usize::from),
+        threads => threads,
+    };
+    // Large segments first: the last one to be taken is then a small one.
+    let mut order: Vec<usize> = (0..segments.len()).collect();
+    order.sort_by_key(|&index| std::cmp::Reverse(segments.get(index).map_or(0, Segment::max_doc)));
+    let results: Vec<Mutex<Option<Result<Walked>>>> = segments.iter().map(|_| Mutex::new(None)).collect();
+    let (next, failed) = (AtomicUsize::new(0), AtomicBool::new(false));
+    let work = || {
+        while let Some(&index) = order.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let (Some(segment), Some(result)) = (segments.get(index), results.get(index)) else { break };
+            if failed.load(Ordering::Relaxed) {
+                break;
+            }
+            let walked = walk.segment(segment);
+            if walked.is_err() {
+                failed.store(true, Ordering::Relaxed);
+            }
+            *result.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(walked);
+        }
+    };
+    let extra = threads.min(segments.len()).saturating_sub(1);
+    let joined = crossbeam::thread::scope(|scope| {
+        for _ in 0..extra {
+            scope.spawn(|_| work());
+        }
+        work();
+    });
+    let mut walked = Vec::with_capacity(segments.len());
+    let mut unfinished = joined.is_err();
+    for result in results {
+        match result.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner) {
+            Some(result) => walked.push(result?),
+            None => unfinished = true,
+        }
+    }
+    // Not reached: a segment is only left out after another one failed, and that error was returned above.
+    if unfinished { Err(Error::Interrupted) } else { Ok(walked) }
+}
+
+fn conclude(
+    source: &Source,
+    fields: &KeyFields,
+    num_children: usize,
+    walked: Vec<Walked>,
+    cancel: &Cancel,
+) -> Result<Assigned> {
+    let mut census = Census { children: vec![0; num_children], ..Census::default() };
+    let mut problems = KeyProblems::default();
+    let (mut children, mut readings, mut seen, mut with_id) = (Vec::new(), Vec::new(), Vec::new(), 0);
+    for segment in walked {
+        census.live += segment.census.live;
+        census.deleted += segment.census.deleted;
+        census.missing_placed += segment.missing_placed;
+        census.stray_placed += segment.stray_placed;
+        for (total, docs) in census.children.iter_mut().zip(&segment.census.children) {
+            *total += docs;
+        }
+        census.segments.push(segment.census);
+        problems.append(segment.problems);
+        children.push(segment.children);
+        readings.extend(segment.readings);
+        seen.push(segment.seen);
+        with_id += segment.with_id;
+    }
+    if !problems.is_empty() {
+        return Err(Error::Keys(Box::new(problems)));
+    }
+    let assignment = Assignment::new(num_children, children);
+    check_census(source, &census, &assignment)?;
+    census.distinct_keys = count_distinct(source, &fields.id, seen, with_id, cancel)?;
+    census.duplicate_keys = census.distinct_keys.map(|distinct| with_id.saturating_sub(distinct));
+    Ok(Assigned { assignment, census, readings: sum_readings(readings) })
+}
+
+/// Three counts that were made apart must be one number: live documents of the source, of the census by child, and
+/// of the assignment itself.
+fn check_census(source: &Source, census: &Census, assignment: &Assignment) -> Result<()> {
+    let live = source.num_docs();
+    for children in [census.live, census.children.iter().sum(), assignment.num_assigned()] {
+        if children != live {
+            return Err(Error::Census { path: source.dir().to_path_buf(), live, children });
+        }
+    }
+    Ok(())
+}
+
+/// One entry per field and plane; fields as first named, planes cheapest first.
+fn sum_readings(readings: Vec<KeyReading>) -> Vec<KeyReading> {
+    let mut sums: Vec<KeyReading> = Vec::new();
+    let mut names: Vec<String> = Vec::new();
+    for reading in readings {
+        if !names.contains(&reading.field) {
+            names.push(reading.field.clone());
+        }
+        match sums.iter_mut().find(|sum| sum.field == reading.field && sum.plane == reading.plane) {
+            Some(sum) => sum.hashed += reading.hashed,
+            None => sums.push(reading),
+        }
+    }
+    sums.sort_by_key(|sum| (names.iter().position(|name| *name == sum.field), sum.plane));
+    sums
 }

@@ -5,12 +5,15 @@
 //! cheapest plane that gives exact keys; writes nothing. Memory: 2 bytes per source document, then 8 for the doc map.
 
 mod assignment;
+mod bits;
 mod docmap;
+mod duplicates;
 mod keys;
+mod problems;
 mod sort;
+mod walk;
 
-pub use assignment::{
-    Assigned, Assignment, Census, DocAddress, KeyPolicies, KeyProblems, NO_CHILD, Policy, SegmentCensus, assign,
-};
+pub use assignment::{Assigned, Assignment, Census, NO_CHILD, SegmentCensus, assign};
 pub use docmap::{DocMap, Group, MAX_DOCS_PER_SEGMENT, Output, RowAddr, SegmentMode};
 pub use keys::{KeyPlane, KeyReading, KeySpec, usable_key_fields};
+pub use problems::{DocAddress, KeyPolicies, KeyProblems, Policy};

@@ -1,8 +1,27 @@
-//! From one shard to its children: which numbers they have, which are legal.
+//! From one shard to its children: which numbers they have, which are legal, which child a hash belongs to.
+//!
+//! Input: a [`SplitSpec`]. Output: a [`SplitRouting`], whose numbers were checked as Elasticsearch checks them
+//! (`IndexMetadata.getRoutingFactor`, `assertSplitMetadata`, `Builder.build`): the target is a multiple of the source,
+//! and under scaled modulo it divides number_of_routing_shards. A one-shard source may go to any number of children,
+//! because number_of_routing_shards is then chosen anew from the target. k = 1 is a clone.
+//!
+//! Invariant: shard s of n has the children s·k … s·k+k-1 under scaled modulo and s, s+n, s+2n … under plain modulo;
+//! a document's source shard is the same before and after.
 
 use serde::{Deserialize, Serialize};
 
-use super::{RoutingHash, ShardNumber};
+use super::elasticsearch::{JAVA_INT_MAX, check_number_of_shards};
+use super::{
+    Elasticsearch, ElasticsearchModulo, RouteError, Router, RoutingHash, ShardNumber, default_number_of_routing_shards,
+    partition_offset,
+};
+
+/// Most children of one shard: child indexes are 16 bits wide in [`crate::partition::Assignment`], and one value
+/// stands for no child.
+pub const MAX_CHILDREN: u32 = 65_534;
+
+/// Elasticsearch's own bound on number_of_shards, unless `-Des.index.max_number_of_shards` raises it.
+const USUAL_MAX_SHARDS: u32 = 1024;
 
 /// Name of a routing function.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -26,9 +45,10 @@ pub struct SplitSpec {
     pub source_shards: u32,
     /// Which of them it is.
     pub source_shard: ShardNumber,
-    /// number_of_routing_shards of the index; `None`: Elasticsearch's default.
+    /// number_of_routing_shards of the index; `None`: Elasticsearch's default. For a one-shard source: of the index
+    /// that the children make. Plain modulo does not use it.
     pub number_of_routing_shards: Option<u32>,
-    /// routing_partition_size of the index.
+    /// routing_partition_size of the index; the children keep it.
     pub routing_partition_size: u32,
 }
 
@@ -47,26 +67,56 @@ impl SplitSpec {
     }
 }
 
-/// Why numbers of shards do not fit.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum RouteError {
-    /// Placeholder.
-    #[error("illegal")]
-    Illegal,
-}
-
 /// A checked split: from hash to child.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SplitRouting {
+    spec: SplitSpec,
     children: Vec<ShardNumber>,
+    before: Router,
+    after: Router,
 }
 
 impl SplitRouting {
     /// Checks `spec`.
+    ///
+    /// # Errors
+    /// [`RouteError`]: what does not fit, why, and which numbers would.
     pub fn new(spec: SplitSpec) -> Result<SplitRouting, RouteError> {
-        let _ = spec;
-        Ok(SplitRouting { children: Vec::new() })
+        let SplitSpec { function, into, source_shards, source_shard, .. } = spec;
+        if !(1..=MAX_CHILDREN).contains(&into) {
+            return Err(RouteError::Children { into });
+        }
+        check_number_of_shards(u64::from(source_shards))?;
+        if source_shard >= source_shards {
+            return Err(RouteError::SourceShard { source_shard, source_shards });
+        }
+        let wide = u64::from(source_shards) * u64::from(into);
+        let target = check_number_of_shards(wide)?.cast_unsigned();
+        let (before, after) = match function {
+            RoutingFunction::Elasticsearch => {
+                let routing_shards = routing_shards(&spec, target)?;
+                (
+                    Router::Elasticsearch(Elasticsearch::new(source_shards, routing_shards)?),
+                    Router::Elasticsearch(Elasticsearch::new(target, routing_shards)?),
+                )
+            }
+            RoutingFunction::ElasticsearchModulo => (
+                Router::Modulo(ElasticsearchModulo::new(source_shards)?),
+                Router::Modulo(ElasticsearchModulo::new(target)?),
+            ),
+        };
+        check_partition_size(&spec, &after)?;
+        let child = |nth: u32| match function {
+            RoutingFunction::Elasticsearch => source_shard * into + nth,
+            RoutingFunction::ElasticsearchModulo => source_shard + nth * source_shards,
+        };
+        Ok(SplitRouting { spec, children: (0..into).map(child).collect(), before, after })
+    }
+
+    /// What was asked for.
+    #[must_use]
+    pub fn spec(&self) -> &SplitSpec {
+        &self.spec
     }
 
     /// Shard numbers of the children, ascending; position is the child index.
@@ -75,9 +125,141 @@ impl SplitRouting {
         &self.children
     }
 
-    /// Child index, or the source shard that the document belongs to instead.
-    pub fn child_of(&self, hash: RoutingHash, partition_offset: i32) -> Result<usize, ShardNumber> {
-        let _ = (hash, partition_offset);
-        Ok(0)
+    /// Index of the child with this shard number.
+    #[must_use]
+    pub fn child_index(&self, shard: ShardNumber) -> Option<usize> {
+        self.children.binary_search(&shard).ok()
     }
+
+    /// Routing of the index that the source is a shard of.
+    #[must_use]
+    pub fn before(&self) -> &Router {
+        &self.before
+    }
+
+    /// Routing of the index that the children are shards of.
+    #[must_use]
+    pub fn after(&self) -> &Router {
+        &self.after
+    }
+
+    /// number_of_routing_shards of the children's index, given or default; `None` for plain modulo, which has none.
+    #[must_use]
+    pub fn number_of_routing_shards(&self) -> Option<u32> {
+        match &self.after {
+            Router::Elasticsearch(router) => Some(router.number_of_routing_shards()),
+            Router::Modulo(_) => None,
+        }
+    }
+
+    /// Whether documents of one routing value are spread over several shards, so that both the routing value and the
+    /// id decide, and every document must have a routing value.
+    #[must_use]
+    pub fn is_partitioned(&self) -> bool {
+        self.spec.routing_partition_size > 1
+    }
+
+    /// What to add to the routing hash of a document whose id has the hash `id_hash`; 0 without partitions.
+    #[inline]
+    #[must_use]
+    pub fn partition_offset(&self, id_hash: RoutingHash) -> i32 {
+        partition_offset(id_hash, self.spec.routing_partition_size)
+    }
+
+    /// Child index, or the source shard that the document belongs to instead. Arguments as for [`Router::shard`].
+    ///
+    /// # Errors
+    /// The number of another shard, in the numbering of the source's index.
+    #[inline]
+    pub fn child_of(&self, hash: RoutingHash, partition_offset: i32) -> Result<usize, ShardNumber> {
+        let shard = self.after.shard(hash, partition_offset);
+        let SplitSpec { into, source_shards, source_shard, .. } = self.spec;
+        let (owner, child) = match self.spec.function {
+            RoutingFunction::Elasticsearch => (shard / into, shard % into),
+            RoutingFunction::ElasticsearchModulo => (shard % source_shards, shard / source_shards),
+        };
+        if owner == source_shard { Ok(child as usize) } else { Err(owner) }
+    }
+
+    /// What an operator should know before documents are routed like this; empty if there is nothing.
+    #[must_use]
+    pub fn warnings(&self) -> Vec<String> {
+        let mut warnings = Vec::new();
+        warnings.extend(self.void_partition_warning());
+        if self.spec.function == RoutingFunction::ElasticsearchModulo && self.spec.number_of_routing_shards.is_some() {
+            warnings.push("number_of_routing_shards has no effect on elasticsearch-modulo routing".to_owned());
+        }
+        let shards = self.after.number_of_shards();
+        if shards > USUAL_MAX_SHARDS {
+            warnings.push(format!(
+                "the children make an index of {shards} shards; Elasticsearch takes more than {USUAL_MAX_SHARDS} only with \
+                 -Des.index.max_number_of_shards"
+            ));
+        }
+        warnings
+    }
+
+    /// Scaled modulo divides the offset away where it is smaller than the routing factor: documents of one routing
+    /// value then share one or two shards whatever the partition size says.
+    fn void_partition_warning(&self) -> Option<String> {
+        let Router::Elasticsearch(router) = &self.after else { return None };
+        let (size, factor) = (self.spec.routing_partition_size, router.routing_factor());
+        (size > 1 && size <= factor).then(|| {
+            format!(
+                "routing_partition_size {size} hardly spreads documents: it does not exceed the routing factor {factor} \
+                 ({} routing shards / {} shards), so one routing value stays within one shard or two; Elasticsearch routes \
+                 the same way",
+                router.number_of_routing_shards(),
+                router.number_of_shards()
+            )
+        })
+    }
+}
+
+/// number_of_routing_shards that makes `target` shards legal.
+fn routing_shards(spec: &SplitSpec, target: u32) -> Result<u32, RouteError> {
+    let &SplitSpec { into, source_shards, number_of_routing_shards: given, .. } = spec;
+    let number_of_routing_shards = match given {
+        Some(given) => given,
+        // One shard holds everything, whatever the hash: the number can be chosen for the target.
+        None if source_shards == 1 => return Ok(default_number_of_routing_shards(target)),
+        None => default_number_of_routing_shards(source_shards),
+    };
+    Elasticsearch::new(source_shards, number_of_routing_shards)?;
+    if number_of_routing_shards % target == 0 {
+        return Ok(number_of_routing_shards);
+    }
+    Err(RouteError::Into {
+        into,
+        source_shards,
+        target: u64::from(target),
+        number_of_routing_shards,
+        is_default: given.is_none(),
+        legal: divisors(number_of_routing_shards / source_shards),
+    })
+}
+
+/// `IndexMetadata.Builder.build`: 1, or less than number_of_routing_shards. Plain modulo has only Java's bound.
+fn check_partition_size(spec: &SplitSpec, after: &Router) -> Result<(), RouteError> {
+    let routing_partition_size = spec.routing_partition_size;
+    let limit = match after {
+        Router::Elasticsearch(router) => router.number_of_routing_shards().saturating_sub(1).max(1),
+        Router::Modulo(_) => JAVA_INT_MAX,
+    };
+    if (1..=limit).contains(&routing_partition_size) {
+        Ok(())
+    } else {
+        Err(RouteError::PartitionSize { routing_partition_size, limit })
+    }
+}
+
+/// Divisors of `number` that could be a number of children, ascending.
+fn divisors(number: u32) -> Vec<u32> {
+    let small = (1u32..).take_while(|&divisor| u64::from(divisor).pow(2) <= u64::from(number));
+    let mut all: Vec<u32> =
+        small.filter(|divisor| number % divisor == 0).flat_map(|divisor| [divisor, number / divisor]).collect();
+    all.sort_unstable();
+    all.dedup();
+    all.retain(|&divisor| divisor <= MAX_CHILDREN);
+    all
 }

@@ -26,8 +26,8 @@ const LOCK_FILE: &str = ".tantivy-writer.lock";
 
 /// Takes the lock on `dir` as `mode` says.
 pub(super) fn acquire(dir: &Path, mode: LockMode, notes: &mut Vec<String>) -> Result<Option<WriterLock>> {
-    if mode == LockMode::None || !dir.is_dir() {
-        // A directory that is not there gets its own, better error from reading meta.json.
+    if mode == LockMode::None || !dir.join("meta.json").exists() {
+        // What is no index gets its own, better error from reading meta.json, and no lock file.
         return Ok(None);
     }
     let path = dir.join(LOCK_FILE);

@@ -1,5 +1,6 @@
 //! `meta.json`, read once, kept word for word.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use serde::Deserialize;
@@ -46,6 +47,26 @@ struct RawDeletes {
     opstamp: u64,
 }
 
+/// Most documents of a segment: tantivy refuses to merge beyond.
+const MAX_DOCS: u32 = (1 << 31) - 1;
+
+fn check_segments(segments: &[SegmentEntry]) -> Result<(), String> {
+    let mut ids = BTreeSet::new();
+    for SegmentEntry { id, max_doc, deletes } in segments {
+        if !ids.insert(id) {
+            return Err(format!("it names segment {id} twice"));
+        }
+        if *max_doc > MAX_DOCS {
+            return Err(format!("segment {id} is said to have {max_doc} documents, tantivy's limit is {MAX_DOCS}"));
+        }
+        let deleted = deletes.map_or(0, |(deleted, _)| deleted);
+        if deleted > *max_doc {
+            return Err(format!("segment {id} is said to have {deleted} documents deleted of {max_doc}"));
+        }
+    }
+    Ok(())
+}
+
 impl Meta {
     /// Reads `dir/meta.json`.
     pub fn read(dir: &Path) -> Result<Meta> {
@@ -60,10 +81,10 @@ impl Meta {
             Err(source) => return Err(Error::Io { operation: "read", path, source }),
         };
         let value: Map<String, Value> = serde_json::from_slice(&bytes)
-            .map_err(|error| not_an_index(format!("its meta.json does not parse: {error}")))?;
+            .map_err(|error| Error::corrupt(&path, format!("it is not JSON: {error}")))?;
         let raw: RawMeta = serde_json::from_slice(&bytes)
-            .map_err(|error| not_an_index(format!("its meta.json does not parse: {error}")))?;
-        let segments = raw
+            .map_err(|error| not_an_index(format!("its meta.json is not one of tantivy's: {error}")))?;
+        let segments: Vec<SegmentEntry> = raw
             .segments
             .into_iter()
             .map(|segment| SegmentEntry {
@@ -72,6 +93,7 @@ impl Meta {
                 deletes: segment.deletes.map(|deletes| (deletes.num_deleted_docs, deletes.opstamp)),
             })
             .collect();
+        check_segments(&segments).map_err(|problem| Error::corrupt(&path, problem))?;
         Ok(Meta { bytes, value, segments, opstamp: raw.opstamp })
     }
 

@@ -6,18 +6,22 @@
 //!
 //! Children are opened through the same door (without a lock) when they are verified.
 
+mod checksum;
 mod directory;
+mod guard;
 mod lock;
 mod meta;
 mod mmap;
 mod preflight;
 mod segment;
 
+pub use checksum::ChecksumProblem;
+pub(crate) use guard::guard;
 pub use lock::LockMode;
 pub use meta::{Meta, SegmentEntry};
-pub use segment::{Component, Segment, StoreCodec, StoreInfo};
+pub use preflight::{StoreCodec, StoreInfo, WrittenBy};
+pub use segment::{Component, Segment};
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use tantivy::Index;
@@ -48,28 +52,29 @@ impl Source {
     ///
     /// # Errors
     /// [`Error::NotAnIndex`], [`Error::SourceLocked`], [`Error::MissingFiles`], [`Error::Unsupported`],
-    /// [`Error::Corrupt`], [`Error::Io`]: whatever would make a split of this index fail later.
+    /// [`Error::Corrupt`], [`Error::Panic`], [`Error::Unreadable`]: whatever would make a split of this index fail later.
     pub fn open(dir: impl AsRef<Path>, lock: LockMode) -> Result<Source> {
-        let dir = dir.as_ref().to_path_buf();
+        Self::open_inner(dir.as_ref().to_path_buf(), lock).map_err(|error| match error {
+            // Nothing but reading happens here, and what cannot be read is a matter of the source.
+            Error::Io { operation, path, source } => Error::Unreadable { operation, path, source },
+            other => other,
+        })
+    }
+
+    fn open_inner(dir: PathBuf, lock: LockMode) -> Result<Source> {
         let mut notes = Vec::new();
         // ORDER: lock first; a writer that still runs could replace meta.json between our reads.
         let lock = lock::acquire(&dir, lock, &mut notes)?;
         let meta = Meta::read(&dir)?;
-        let files = preflight::map_and_check(&dir, &meta, &mut notes)?;
-        let index = Index::open(MappedDirectory::new(files.clone(), meta.bytes().to_vec()))
-            .map_err(Error::tantivy("the index", &dir))?;
-        let segments = Self::open_segments(&dir, &index, &meta, &files)?;
+        let checked = preflight::map_and_check(&dir, &meta, &mut notes)?;
+        let directory = MappedDirectory::new(checked.files, meta.bytes().to_vec());
+        let index = guard(&dir, "the index", || Index::open(directory).map_err(Error::tantivy("the index", &dir)))?;
+        let metas = index.searchable_segment_metas().map_err(Error::tantivy("meta.json", &dir))?;
+        let mut segments = Vec::with_capacity(metas.len());
+        for (segment, checked) in metas.iter().zip(checked.segments) {
+            segments.push(Segment::open(&dir, &index, segment, checked)?);
+        }
         Ok(Source { dir, meta, index, segments, notes, _lock: lock })
-    }
-
-    fn open_segments(
-        dir: &Path,
-        index: &Index,
-        meta: &Meta,
-        files: &BTreeMap<PathBuf, tantivy::directory::OwnedBytes>,
-    ) -> Result<Vec<Segment>> {
-        let metas = index.searchable_segment_metas().map_err(Error::tantivy("meta.json", dir))?;
-        metas.iter().map(|segment| Segment::open(dir, index, segment, meta, files)).collect()
     }
 
     /// The index directory, as given.

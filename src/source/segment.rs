@@ -11,11 +11,13 @@ use tantivy::schema::Field;
 use tantivy::termdict::TermDictionary;
 use tantivy::{DocId, Index, SegmentReader};
 
-use super::meta::Meta;
+use super::guard::guard;
+use super::preflight::{CheckedFile, CheckedSegment, StoreInfo, WrittenBy};
 use crate::error::{Error, Result};
 
 /// The files of a segment that every segment has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Component {
     /// `.term`: one term dictionary per indexed field.
     Terms,
@@ -62,39 +64,13 @@ impl Component {
     }
 }
 
-/// How the blocks of a doc store are compressed; from the store's own footer, not from the settings.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum StoreCodec {
-    /// Stored as they are (id 0).
-    None,
-    /// u32 LE length, then an LZ4 block (id 1).
-    Lz4,
-    /// u32 LE length, then a zstd frame (id 4).
-    Zstd,
-}
-
-/// What the 28-byte footer of a `.store` body says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct StoreInfo {
-    /// 1: stored dates are microseconds; 2: nanoseconds.
-    pub version: u32,
-    /// How blocks are compressed.
-    pub codec: StoreCodec,
-}
-
 /// One segment of an open index.
 pub struct Segment {
     path: PathBuf,
     id: String,
     reader: SegmentReader,
-    bodies: BTreeMap<Component, OwnedBytes>,
-    num_bytes: u64,
-    terms: CompositeFile,
-    postings: CompositeFile,
-    positions: CompositeFile,
-    norms: CompositeFile,
-    columns: ColumnarReader,
-    store: StoreInfo,
+    checked: CheckedSegment,
+    composites: BTreeMap<Component, CompositeFile>,
 }
 
 impl std::fmt::Debug for Segment {
@@ -104,55 +80,28 @@ impl std::fmt::Debug for Segment {
 }
 
 impl Segment {
-    pub(super) fn open(
-        dir: &Path,
-        index: &Index,
-        meta: &SegmentMeta,
-        _index_meta: &Meta,
-        files: &BTreeMap<PathBuf, OwnedBytes>,
-    ) -> Result<Segment> {
+    pub(super) fn open(dir: &Path, index: &Index, meta: &SegmentMeta, checked: CheckedSegment) -> Result<Segment> {
         let id = meta.id().uuid_string();
-        let path = |component: Component| dir.join(component.file_name(&id));
-        let segment = index.segment(meta.clone());
-        let reader = SegmentReader::open(&segment).map_err(Error::tantivy(format!("segment {id}"), dir))?;
-        let mut bodies = BTreeMap::new();
-        let mut num_bytes = 0;
-        for component in Component::ALL {
-            let name = PathBuf::from(component.file_name(&id));
-            let file = files.get(&name).ok_or_else(|| Error::MissingFiles {
-                path: dir.to_path_buf(),
-                files: vec![name.display().to_string()],
+        let reader = guard(dir.join(&id), "the segment", || {
+            SegmentReader::open(&index.segment(meta.clone())).map_err(Error::tantivy(format!("segment {id}"), dir))
+        })?;
+        let mut composites = BTreeMap::new();
+        for file in &checked.files {
+            let Some(component) = file.component.filter(|component| checked.parts.contains_key(component)) else {
+                continue;
+            };
+            let body = FileSlice::new(Arc::new(file.body.clone()));
+            let composite = guard(&file.path, "the table of fields", || {
+                CompositeFile::open(&body).map_err(Error::io("read the table of fields of", &file.path))
             })?;
-            num_bytes += file.len() as u64;
-            let (_, body) = tantivy::directory::footer::Footer::extract_footer(FileSlice::new(Arc::new(file.clone())))
-                .map_err(Error::io("read the footer of", path(component)))?;
-            let body = body.read_bytes().map_err(Error::io("read", path(component)))?;
-            bodies.insert(component, body);
+            composites.insert(component, composite);
         }
-        let composite = |component: Component| -> Result<CompositeFile> {
-            let body = bodies.get(&component).cloned().unwrap_or_else(OwnedBytes::empty);
-            CompositeFile::open(&FileSlice::new(Arc::new(body))).map_err(Error::io("read", path(component)))
-        };
-        let (terms, postings) = (composite(Component::Terms)?, composite(Component::Postings)?);
-        let (positions, norms) = (composite(Component::Positions)?, composite(Component::FieldNorms)?);
-        let fast = bodies.get(&Component::FastFields).cloned().unwrap_or_else(OwnedBytes::empty);
-        let columns = ColumnarReader::open(FileSlice::new(Arc::new(fast)))
-            .map_err(Error::io("read", path(Component::FastFields)))?;
-        let store =
-            store_info(&path(Component::Store), bodies.get(&Component::Store).map_or(&[][..], |body| body.as_slice()))?;
-        Ok(Segment {
-            path: dir.join(&id),
-            id,
-            reader,
-            bodies,
-            num_bytes,
-            terms,
-            postings,
-            positions,
-            norms,
-            columns,
-            store,
-        })
+        let segment = Segment { path: dir.join(&id), id, reader, checked, composites };
+        // Opened once here, so that none fails in the middle of a split.
+        for (field, _) in index.schema().fields() {
+            segment.terms(field)?;
+        }
+        Ok(segment)
     }
 
     /// 32 hexadecimal digits.
@@ -194,7 +143,40 @@ impl Segment {
     /// Bytes of its files, footers included, `.del` apart.
     #[must_use]
     pub fn num_bytes(&self) -> u64 {
-        self.num_bytes
+        Component::ALL.iter().map(|&component| self.component_bytes(component)).sum()
+    }
+
+    /// Bytes of one of its files, footer included.
+    #[must_use]
+    pub fn component_bytes(&self, component: Component) -> u64 {
+        self.checked_file(Some(component)).map_or(0, |file| file.len as u64)
+    }
+
+    /// Bytes of its alive bitset, footer included; 0 where nothing is deleted.
+    #[must_use]
+    pub fn deletes_bytes(&self) -> u64 {
+        self.checked_file(None).map_or(0, |file| file.len as u64)
+    }
+
+    /// Bytes that `field` takes in `.term`, `.idx`, `.pos` or `.fieldnorm`; 0 for the other components.
+    #[must_use]
+    pub fn field_bytes(&self, component: Component, field: Field) -> u64 {
+        self.checked.parts.get(&component).map_or(0, |parts| parts.len(field) as u64)
+    }
+
+    /// The newest tantivy that wrote one of its six files.
+    #[must_use]
+    pub fn written_by(&self) -> WrittenBy {
+        let files = self.checked.files.iter().filter(|file| file.component.is_some());
+        files.map(|file| file.footer.written_by).max().unwrap_or_default()
+    }
+
+    pub(super) fn files(&self) -> &[CheckedFile] {
+        &self.checked.files
+    }
+
+    fn checked_file(&self, component: Option<Component>) -> Option<&CheckedFile> {
+        self.checked.files.iter().find(|file| file.component == component)
     }
 
     /// tantivy's reader.
@@ -206,91 +188,52 @@ impl Segment {
     /// A file's bytes without its footer.
     #[must_use]
     pub fn body(&self, component: Component) -> &[u8] {
-        self.bodies.get(&component).map_or(&[], |body| body.as_slice())
+        self.checked_file(Some(component)).map_or(&[], |file| file.body.as_slice())
     }
 
     /// The term dictionary of `field`; `None` where the segment has no term for it.
+    ///
+    /// # Errors
+    /// [`Error::Io`] and [`Error::Panic`], not for a segment of an open [`Source`](super::Source): it opened them all.
     pub fn terms(&self, field: Field) -> Result<Option<TermDictionary>> {
-        let Some(slice) = self.terms.open_read(field) else { return Ok(None) };
-        TermDictionary::open(slice)
-            .map(Some)
-            .map_err(Error::io("read the term dictionary of", self.file(Component::Terms)))
+        let Some(file) = self.composites.get(&Component::Terms) else { return Ok(None) };
+        let path = self.file(Component::Terms);
+        guard(&path, format!("the term dictionary of field {}", field.field_id()), || {
+            let Some(slice) = file.open_read(field) else { return Ok(None) };
+            TermDictionary::open(slice).map(Some).map_err(Error::io("read the term dictionary of", &path))
+        })
     }
 
     /// Postings of `field`: a u64 LE total number of tokens, then what the ranges of term infos refer to.
     pub fn postings(&self, field: Field) -> Result<Option<OwnedBytes>> {
-        self.read(&self.postings, field, Component::Postings)
+        self.read(field, Component::Postings)
     }
 
     /// Positions of `field`, as the ranges of term infos refer to them.
     pub fn positions(&self, field: Field) -> Result<Option<OwnedBytes>> {
-        self.read(&self.positions, field, Component::Positions)
+        self.read(field, Component::Positions)
     }
 
     /// Field norm ids of `field`, one byte per document.
     pub fn norms(&self, field: Field) -> Result<Option<OwnedBytes>> {
-        let norms = self.read(&self.norms, field, Component::FieldNorms)?;
-        match &norms {
-            Some(norms) if norms.len() != self.max_doc() as usize => Err(Error::corrupt(
-                self.file(Component::FieldNorms),
-                format!("field {} has {} norms for {} documents", field.field_id(), norms.len(), self.max_doc()),
-            )),
-            _ => Ok(norms),
-        }
+        self.read(field, Component::FieldNorms)
     }
 
-    fn read(&self, file: &CompositeFile, field: Field, component: Component) -> Result<Option<OwnedBytes>> {
-        let Some(slice) = file.open_read(field) else { return Ok(None) };
+    fn read(&self, field: Field, component: Component) -> Result<Option<OwnedBytes>> {
+        let slice = self.composites.get(&component).and_then(|file| file.open_read(field));
+        let Some(slice) = slice else { return Ok(None) };
         slice.read_bytes().map(Some).map_err(Error::io("read", self.file(component)))
     }
 
     /// The columns.
     #[must_use]
     pub fn columns(&self) -> &ColumnarReader {
-        &self.columns
+        &self.checked.columns
     }
 
     /// Version and codec of the doc store.
     #[must_use]
     pub fn store(&self) -> StoreInfo {
-        self.store
+        self.checked.store
     }
-}
-
-/// Reads version and codec from the last 28 bytes of a store's body.
-pub(super) fn store_info(path: &Path, body: &[u8]) -> Result<StoreInfo> {
-    let footer =
-        body.len().checked_sub(28).and_then(|start| body.get(start..)).ok_or_else(|| {
-            Error::corrupt(path, format!("it has {} bytes, a store's footer alone has 28", body.len()))
-        })?;
-    let version = footer.first_chunk::<4>().map_or(0, |bytes| u32::from_le_bytes(*bytes));
-    if !(1..=2).contains(&version) {
-        return Err(Error::Unsupported {
-            path: path.to_path_buf(),
-            what: "the store version",
-            found: version.to_string(),
-            expected: "1 or 2".to_owned(),
-            hint: "a newer tantivy wrote it, or the file is damaged".to_owned(),
-        });
-    }
-    let codec = match footer.get(12).copied().unwrap_or(u8::MAX) {
-        0 => StoreCodec::None,
-        1 => StoreCodec::Lz4,
-        4 => StoreCodec::Zstd,
-        other => {
-            let name = match other {
-                2 => "2 (brotli)".to_owned(),
-                3 => "3 (snappy)".to_owned(),
-                other => other.to_string(),
-            };
-            return Err(Error::Unsupported {
-                path: path.to_path_buf(),
-                what: "the store codec",
-                found: name,
-                expected: "none, lz4 or zstd".to_owned(),
-                hint: "re-index with a supported codec".to_owned(),
-            });
-        }
-    };
-    Ok(StoreInfo { version, codec })
 }

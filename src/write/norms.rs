@@ -3,7 +3,7 @@
 //! Input: a source, and a group of its segments with the outputs they feed. Output: a `.fieldnorm` file per output with
 //! every field that has norms, in field order, and exactly one byte per document; and the sums of lengths from which the
 //! postings writer gets a field's average. Norms are copied as bytes and never computed anew: they are rounded. Each is
-//! read once. Memory: the buffers of the files.
+//! read once for the files, and once more to see what dropped documents had. Memory: the buffers of the files.
 
 use std::io::Write;
 
@@ -19,33 +19,27 @@ use crate::source::{Component, Source};
 
 const CHUNK: usize = 4_096;
 
+/// Norm ids below this one are exact numbers of tokens.
+const FIRST_LOSSY: u8 = 40;
+
 /// The `.fieldnorm` files of a group's outputs.
 #[derive(Debug)]
 pub(super) struct WrittenNorms {
     /// By output.
     pub(super) files: Vec<WrittenFile>,
-    /// What the postings writer needs.
-    pub(super) stats: NormStats,
+    /// Per field with norms, ascending.
+    pub(super) lengths: Vec<(Field, FieldLengths)>,
 }
 
-/// Sums of the lengths that field norms stand for.
+/// Lengths of one field in tokens, as its norms tell them, summed up by where documents go.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct NormStats {
-    /// Per field with norms, ascending: by output.
-    fields: Vec<(Field, Vec<u64>)>,
-}
-
-impl NormStats {
-    /// Sum over the documents of `output` of the lengths of `field`; `None` if the field has no norms.
-    pub(super) fn total(&self, field: Field, output: usize) -> Option<u64> {
-        let at = self.fields.binary_search_by_key(&field, |(field, _)| *field).ok()?;
-        self.fields.get(at)?.1.get(output).copied()
-    }
-
-    /// Fields with norms, ascending.
-    pub(super) fn fields(&self) -> impl Iterator<Item = Field> + '_ {
-        self.fields.iter().map(|(field, _)| *field)
-    }
+pub(super) struct FieldLengths {
+    /// By output.
+    pub(super) outputs: Vec<u64>,
+    /// Over documents that go nowhere.
+    pub(super) dropped: u64,
+    /// Whether every norm was an exact number of tokens.
+    pub(super) exact: bool,
 }
 
 /// Writes the norms of all outputs of `group`. `ids`: their segment ids.
@@ -60,13 +54,13 @@ pub(super) fn write(source: &Source, group: &Group, files: &dyn ChildFiles, ids:
         writers.push((CompositeWriter::create(files, output.child, name.clone())?, name));
     }
     let schema = source.schema();
-    let mut stats = NormStats::default();
+    let mut all_lengths = Vec::new();
     for (field, entry) in schema.fields() {
         if !(entry.is_indexed() && entry.has_fieldnorms()) {
             continue;
         }
         let segments = norms_of(source, group, field)?;
-        let mut totals = Vec::with_capacity(writers.len());
+        let mut sums = FieldLengths { outputs: Vec::with_capacity(writers.len()), dropped: 0, exact: true };
         for (output, (writer, name)) in writers.iter_mut().enumerate() {
             let part = writer.begin(field);
             let mut total = 0;
@@ -76,6 +70,7 @@ pub(super) fn write(source: &Source, group: &Group, files: &dyn ChildFiles, ids:
                 let segment = segments.get(row.segment).and_then(Option::as_ref);
                 let id = segment.and_then(|norms| norms.get(row.doc as usize)).copied().unwrap_or(0);
                 total += lengths.get(usize::from(id)).copied().unwrap_or(0);
+                sums.exact &= id < FIRST_LOSSY;
                 chunk.push(id);
                 if chunk.len() == CHUNK {
                     part.write_all(&chunk).map_err(Error::io("write", &*name))?;
@@ -83,12 +78,20 @@ pub(super) fn write(source: &Source, group: &Group, files: &dyn ChildFiles, ids:
                 }
             }
             part.write_all(&chunk).map_err(Error::io("write", &*name))?;
-            totals.push(total);
+            sums.outputs.push(total);
         }
-        stats.fields.push((field, totals));
+        for (segment, norms) in segments.iter().enumerate() {
+            for (doc, &id) in (0..).zip(norms.iter().flat_map(|norms| norms.iter())) {
+                if group.lookup(segment, doc).is_none() {
+                    sums.dropped += lengths.get(usize::from(id)).copied().unwrap_or(0);
+                    sums.exact &= id < FIRST_LOSSY;
+                }
+            }
+        }
+        all_lengths.push((field, sums));
     }
     let files = writers.into_iter().map(|(writer, _)| writer.finish()).collect::<Result<_>>()?;
-    Ok(WrittenNorms { files, stats })
+    Ok(WrittenNorms { files, lengths: all_lengths })
 }
 
 /// Norm ids of `field` by segment of the group: all of them, or none if no segment of the source has any.

@@ -1,0 +1,213 @@
+//! How many distinct ids the live documents have, exactly.
+//!
+//! Equal hashes prove nothing, so ids themselves are compared, as cheaply as the plane they were read from allows:
+//!
+//! - dictionaries (columns of text, terms): one bit per term says whether a live document has it; of one segment the
+//!   bits are counted, of several the sorted dictionaries are merged. Memory: one bit per term.
+//! - columns of numbers: the numbers are sorted. Memory: 8 bytes per document.
+//! - the store: hashes are sorted, and only documents whose hash is not unique are read once more. Memory: 8 bytes per
+//!   document, and the text of repeated ids up to [`REPEATED_BYTES`].
+//!
+//! Where ids of one job came from planes that cannot be compared, or too many are repeated in a store, there is no
+//! number.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashSet};
+
+use super::bits::Bits;
+use super::keys::{Key, KeyField, Seen, StoreCursor, number_at, numbers, text_dictionary};
+use crate::error::{Error, Result};
+use crate::progress::Cancel;
+use crate::route::RoutingHash;
+use crate::source::{Component, Segment, Source};
+
+/// Most bytes of distinct repeated ids that are kept in memory to compare them.
+const REPEATED_BYTES: usize = 32 << 20;
+const TERMS_PER_CHECK: u64 = 1 << 16;
+
+/// Distinct ids among `with_id` live documents; `seen` by segment of `source`.
+pub(super) fn count_distinct(
+    source: &Source,
+    field: &KeyField,
+    seen: Vec<Seen>,
+    with_id: u64,
+    cancel: &Cancel,
+) -> Result<Option<u64>> {
+    let (mut dictionaries, mut number_columns, mut stores, mut unknown) = (Vec::new(), Vec::new(), Vec::new(), false);
+    for (segment, seen) in source.segments().iter().zip(seen) {
+        match seen {
+            Seen::ColumnTerms(live) => dictionaries.push((segment, true, live)),
+            Seen::Terms(live) => dictionaries.push((segment, false, live)),
+            Seen::Numbers => number_columns.push(segment),
+            Seen::Hashes { hashes, keyed } => stores.push((segment, hashes, keyed)),
+            Seen::Nothing => {}
+            Seen::Unknown => unknown = true,
+        }
+    }
+    if unknown {
+        return Ok(None);
+    }
+    match (dictionaries.as_slice(), number_columns.as_slice(), stores.as_slice()) {
+        ([], [], []) => Ok(Some(0)),
+        ([(_, _, live)], [], []) => Ok(Some(live.count())),
+        (_, [], []) => merge_dictionaries(field, &dictionaries, cancel).map(Some),
+        ([], _, []) => sort_numbers(field, &number_columns, with_id, cancel).map(Some),
+        ([], [], _) => Ok(repeated_in_stores(field, stores, cancel)?.map(|repeated| with_id.saturating_sub(repeated))),
+        _ => Ok(None),
+    }
+}
+
+/// A sorted stream over one segment's dictionary.
+enum Terms<'d> {
+    Column(tantivy_sstable::Streamer<'d, tantivy_sstable::VoidSSTable>),
+    Inverted(tantivy::termdict::TermStreamer<'d>),
+}
+
+impl Terms<'_> {
+    /// The next term that a live document has, into `term`.
+    fn next_live(&mut self, live: &Bits, term: &mut Vec<u8>) -> bool {
+        loop {
+            let more = match self {
+                Terms::Column(stream) => stream.advance(),
+                Terms::Inverted(stream) => stream.advance(),
+            };
+            if !more {
+                return false;
+            }
+            let (key, ord) = match self {
+                Terms::Column(stream) => (stream.key(), stream.term_ord()),
+                Terms::Inverted(stream) => (stream.key(), stream.term_ord()),
+            };
+            if live.contains(usize::try_from(ord).unwrap_or(usize::MAX)) {
+                term.clear();
+                term.extend_from_slice(key);
+                return true;
+            }
+        }
+    }
+}
+
+enum Dictionary {
+    Column(std::sync::Arc<tantivy_sstable::Dictionary<tantivy_sstable::VoidSSTable>>),
+    Inverted(tantivy::termdict::TermDictionary),
+}
+
+fn merge_dictionaries(field: &KeyField, segments: &[(&Segment, bool, Bits)], cancel: &Cancel) -> Result<u64> {
+    let mut dictionaries = Vec::with_capacity(segments.len());
+    for (segment, in_column, live) in segments {
+        let dictionary = if *in_column {
+            text_dictionary(segment, field)?.map(Dictionary::Column)
+        } else {
+            segment.terms(field.field)?.map(Dictionary::Inverted)
+        };
+        dictionaries.extend(dictionary.map(|dictionary| (*segment, dictionary, live)));
+    }
+    let mut streams = Vec::with_capacity(dictionaries.len());
+    let mut heap = BinaryHeap::with_capacity(dictionaries.len());
+    for (segment, dictionary, live) in &dictionaries {
+        let stream = match dictionary {
+            Dictionary::Column(dictionary) => dictionary
+                .stream()
+                .map(Terms::Column)
+                .map_err(Error::io("read a dictionary of", segment.file(Component::FastFields)))?,
+            Dictionary::Inverted(dictionary) => dictionary
+                .stream()
+                .map(Terms::Inverted)
+                .map_err(Error::io("read a term dictionary of", segment.file(Component::Terms)))?,
+        };
+        let mut stream = (stream, *live);
+        let mut term = Vec::new();
+        if stream.0.next_live(stream.1, &mut term) {
+            heap.push(Reverse((term, streams.len())));
+            streams.push(stream);
+        }
+    }
+    let (mut distinct, mut last) = (0u64, Vec::new());
+    while let Some(mut head) = heap.peek_mut() {
+        let Reverse((term, index)) = &mut *head;
+        if distinct == 0 || *term != last {
+            distinct += 1;
+            last.clone_from(term);
+            if distinct % TERMS_PER_CHECK == 0 {
+                cancel.check()?;
+            }
+        }
+        let more = streams.get_mut(*index).is_some_and(|(stream, live)| stream.next_live(live, term));
+        if !more {
+            std::collections::binary_heap::PeekMut::pop(head);
+        }
+    }
+    Ok(distinct)
+}
+
+fn sort_numbers(field: &KeyField, segments: &[&Segment], with_id: u64, cancel: &Cancel) -> Result<u64> {
+    let mut all: Vec<u64> = Vec::with_capacity(usize::try_from(with_id).unwrap_or_default());
+    for segment in segments {
+        cancel.check()?;
+        let Some(column) = numbers(segment, field)? else { continue };
+        let live = (0..segment.max_doc()).filter(|&doc| segment.is_alive(doc));
+        all.extend(live.filter_map(|doc| number_at(&column, doc)));
+    }
+    all.sort_unstable();
+    all.dedup();
+    Ok(all.len() as u64)
+}
+
+/// Documents whose id an earlier one has; `None` if the repeated ids are too many to be compared.
+fn repeated_in_stores(
+    field: &KeyField,
+    segments: Vec<(&Segment, Vec<RoutingHash>, Bits)>,
+    cancel: &Cancel,
+) -> Result<Option<u64>> {
+    let of = |segment: &Segment, keyed: &Bits| {
+        let keyed = keyed.clone();
+        (0..segment.max_doc()).filter(move |&doc| keyed.contains(doc as usize))
+    };
+    let mut sorted: Vec<RoutingHash> = Vec::new();
+    for (segment, hashes, keyed) in &segments {
+        sorted.extend(of(segment, keyed).filter_map(|doc| hashes.get(doc as usize)));
+    }
+    sorted.sort_unstable();
+    // What comes at least twice, once; in place, so that memory stays within its bound.
+    let (mut kept, mut run) = (0, 0);
+    for index in 0..sorted.len() {
+        let Some(&hash) = sorted.get(index) else { break };
+        run = if index > 0 && sorted.get(index - 1) == Some(&hash) { run + 1 } else { 0 };
+        if run == 1
+            && let Some(slot) = sorted.get_mut(kept)
+        {
+            *slot = hash;
+            kept += 1;
+        }
+    }
+    sorted.truncate(kept);
+    sorted.shrink_to_fit();
+
+    let (mut repeated, mut bytes) = (0u64, 0usize);
+    let mut ids: HashSet<Box<str>> = HashSet::new();
+    for (segment, hashes, keyed) in &segments {
+        if sorted.is_empty() {
+            break;
+        }
+        let mut store = StoreCursor::open(segment)?;
+        for doc in of(segment, keyed) {
+            let candidate = hashes.get(doc as usize).is_some_and(|hash| sorted.binary_search(hash).is_ok());
+            if !candidate || !matches!(store.read(field.field, doc)?, Key::One(_)) {
+                continue;
+            }
+            if ids.contains(store.key()) {
+                repeated += 1;
+                continue;
+            }
+            bytes += store.key().len() + size_of::<Box<str>>();
+            if bytes > REPEATED_BYTES {
+                return Ok(None);
+            }
+            ids.insert(store.key().into());
+            if ids.len() % 1024 == 0 {
+                cancel.check()?;
+            }
+        }
+    }
+    Ok(Some(repeated))
+}

@@ -1,0 +1,79 @@
+//! Reading keys from the cheapest plane that gives them exactly.
+//!
+//! Input: a segment and the fields that decide. Output: for each document the routing hash of its id and of its
+//! routing value, or that there is none, or that there are several. Text hashes as it is, 64-bit integers as their
+//! decimal string. One value repeated within a document is one key. An empty string is a key.
+//!
+//! Which plane, per segment and field, first that exists:
+//!
+//! 1. the column, if numbers or untokenised text are in it: every distinct text is hashed once;
+//! 2. the term dictionary, if the field is indexed with the `raw` tokenizer or holds numbers: every term is hashed
+//!    once. tantivy does not index terms over 65,530 bytes; where the field is stored too, documents without a term are
+//!    looked up in the doc store;
+//! 3. the doc store: stored text even of a tokenised field, stored numbers.
+//!
+//! Cost in memory per field: 4 bytes per distinct text of a column, 4 bytes and 2 bits per document for terms, nothing
+//! for numbers and the store. The store is decompressed once for both fields, ascending, and nothing of it is
+//! materialised but the two fields.
+
+mod column;
+mod field;
+mod segment;
+mod store;
+mod stored;
+mod terms;
+
+pub(super) use column::text_dictionary;
+pub(super) use column::{number_at, numbers};
+pub(super) use field::{KeyField, KeyFields};
+pub(super) use segment::{Seen, SegmentKeys};
+pub(super) use store::StoreCursor;
+
+pub use field::usable_key_fields;
+
+use serde::Serialize;
+
+use crate::route::RoutingHash;
+
+/// Which fields decide where a document goes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeySpec {
+    /// The id field (Elasticsearch's `_id`).
+    pub key: String,
+    /// The field of custom routing values (Elasticsearch's `_routing`), where documents may have one.
+    pub routing_field: Option<String>,
+}
+
+/// Where keys can be read, cheapest first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum KeyPlane {
+    /// A column: each distinct value is hashed once.
+    Column,
+    /// A raw-indexed term dictionary: each term is hashed once, its postings give the documents.
+    Terms,
+    /// The doc store: the stored value of every document.
+    Store,
+}
+
+/// Which plane served a field, and how many keys were hashed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct KeyReading {
+    /// The field.
+    pub field: String,
+    /// Where it was read.
+    pub plane: KeyPlane,
+    /// Keys hashed.
+    pub hashed: u64,
+}
+
+/// What a field of one document says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Key {
+    /// No value.
+    Missing,
+    /// One value, with this hash.
+    One(RoutingHash),
+    /// Different values.
+    Several,
+}

@@ -1,0 +1,92 @@
+//! Why numbers of shards do not fit together.
+
+use super::split::MAX_CHILDREN;
+
+/// Why numbers of shards do not fit together: what was asked, why it cannot be, and what could be asked instead.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RouteError {
+    /// The number of children is 0 or too large.
+    #[error("a shard cannot be split into {into}; between 1 (a clone) and {MAX_CHILDREN} children are possible")]
+    Children {
+        /// Children asked for.
+        into: u32,
+    },
+
+    /// No index has so many shards.
+    #[error(
+        "an index cannot have {number_of_shards} shards; between 1 and 2147483647 (Java's largest int) are possible"
+    )]
+    NumberOfShards {
+        /// Shards of the source's index, or of the index that the split would make.
+        number_of_shards: u64,
+    },
+
+    /// The source's shard number is not one of its index.
+    #[error(
+        "shard {source_shard} does not exist in an index of {source_shards} shards; they are numbered 0 to {}",
+        source_shards.saturating_sub(1)
+    )]
+    SourceShard {
+        /// The shard number as given.
+        source_shard: u32,
+        /// Shards of the index.
+        source_shards: u32,
+    },
+
+    /// number_of_routing_shards is no multiple of the number of shards.
+    #[error(
+        "number_of_routing_shards {number_of_routing_shards} is not a multiple of {number_of_shards} shards between 1 and 2147483647; \
+         it is in the settings of the index"
+    )]
+    RoutingShards {
+        /// number_of_routing_shards as given.
+        number_of_routing_shards: u32,
+        /// Shards of the index.
+        number_of_shards: u32,
+    },
+
+    /// The index that the split would make does not divide number_of_routing_shards.
+    #[error(
+        "{source_shards} {} cannot be split into {into} each: {target} shards do not divide number_of_routing_shards, which is \
+         {number_of_routing_shards}{}, so a document's hash would not say in which child it is; possible: {}",
+        if *source_shards == 1 { "shard" } else { "shards" },
+        if *is_default { " (Elasticsearch's default; the settings of the index may name another)" } else { "" },
+        list(legal)
+    )]
+    Into {
+        /// Children per shard asked for.
+        into: u32,
+        /// Shards of the source's index.
+        source_shards: u32,
+        /// Shards that the split would make.
+        target: u64,
+        /// number_of_routing_shards, given or default.
+        number_of_routing_shards: u32,
+        /// Whether it is the default.
+        is_default: bool,
+        /// Children per shard that are possible, ascending.
+        legal: Vec<u32>,
+    },
+
+    /// routing_partition_size is out of bounds.
+    #[error(
+        "routing_partition_size {routing_partition_size} is not 1, and not between 1 and {limit}; it is in the settings of the index"
+    )]
+    PartitionSize {
+        /// routing_partition_size as given.
+        routing_partition_size: u32,
+        /// Largest that is possible.
+        limit: u32,
+    },
+}
+
+/// Numbers as a list that fits a line.
+fn list(numbers: &[u32]) -> String {
+    const SHOWN: usize = 24;
+    let mut text = numbers.iter().take(SHOWN).map(u32::to_string).collect::<Vec<_>>().join(", ");
+    if numbers.len() > SHOWN {
+        text.push_str(&format!(" and {} more", numbers.len() - SHOWN));
+    }
+    text
+}
