@@ -124,3 +124,113 @@ fn norms_of(source: &Source, group: &Group, field: Field) -> Result<Vec<Option<O
         _ => Ok(norms),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use tantivy::directory::{CompositeFile, FileSlice};
+
+    use super::super::columns::fixture::{self, MemoryFiles};
+    use super::*;
+    use crate::partition::SegmentMode;
+
+    fn compare(source: &Source, children: u16, mode: SegmentMode) {
+        let map = fixture::deal(source, children, mode, |number| (number % 11) as u16);
+        let schema = source.schema();
+        let with_norms = ["id", "title", "body", "n"].map(|name| schema.get_field(name).unwrap());
+        // The fields for which tantivy wrote norms, so that a wrong rule cannot agree with itself.
+        for (field, _) in schema.fields() {
+            assert_eq!(source.segments()[0].norms(field).unwrap().is_some(), with_norms.contains(&field));
+        }
+        for group in &map.groups {
+            let files = MemoryFiles::default();
+            let written = write(source, group, &files, &fixture::ids(group)).unwrap();
+            assert!(written.stats.fields().eq(with_norms));
+            for (output, file) in written.files.iter().enumerate() {
+                let body = files.body(group.outputs[output].child, file);
+                let composite = CompositeFile::open(&FileSlice::from(body)).unwrap();
+                let parts = schema.fields().filter(|(field, _)| composite.open_read(*field).is_some()).count();
+                assert_eq!(parts, with_norms.len());
+                for &field in &with_norms {
+                    let expected: Vec<u8> = group
+                        .rows(output)
+                        .map(|row| {
+                            let segment = &source.segments()[group.segments[row.segment]];
+                            segment.reader().get_fieldnorms_reader(field).unwrap().fieldnorm_id(row.doc)
+                        })
+                        .collect();
+                    let found = composite.open_read(field).unwrap().read_bytes().unwrap();
+                    assert_eq!(found.as_slice(), expected);
+                    assert_eq!(found.len(), group.outputs[output].num_docs as usize);
+                    let total = expected.iter().map(|&id| u64::from(FieldNormReader::id_to_fieldnorm(id))).sum();
+                    assert_eq!(written.stats.total(field, output), Some(total));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn every_document_keeps_its_norms() {
+        let segments = [fixture::documents(0, 300), fixture::documents(1_000, 5_000)];
+        let index = fixture::index(fixture::schema(), &segments, &["id-00000000", "id-9e3779b9"], None);
+        compare(&index.source, 1, SegmentMode::One);
+        compare(&index.source, 3, SegmentMode::One);
+        compare(&index.source, 3, SegmentMode::Keep);
+    }
+
+    #[test]
+    fn norms_follow_documents_that_interleave() {
+        let segments = [fixture::documents(0, 300), fixture::documents(100, 300)];
+        let index = fixture::index(fixture::schema(), &segments, &[], Some("u"));
+        compare(&index.source, 4, SegmentMode::One);
+    }
+
+    #[test]
+    fn totals_are_sums_of_lengths() {
+        let docs = vec![
+            r#"{"id":"a","title":"one two three"}"#.to_owned(),
+            r#"{"id":"b","title":"one"}"#.to_owned(),
+            r#"{"id":"c"}"#.to_owned(),
+        ];
+        let index = fixture::index(fixture::schema(), &[docs], &[], None);
+        let map = fixture::deal(&index.source, 2, SegmentMode::One, |number| u16::from(number == 3));
+        let files = MemoryFiles::default();
+        let written = write(&index.source, &map.groups[0], &files, &fixture::ids(&map.groups[0])).unwrap();
+        let field = |name| index.source.schema().get_field(name).unwrap();
+        assert_eq!(written.stats.total(field("title"), 0), Some(4));
+        assert_eq!(written.stats.total(field("title"), 1), Some(0));
+        assert_eq!(written.stats.total(field("u"), 0), None);
+        assert_eq!(written.stats.total(field("title"), 2), None);
+    }
+
+    #[test]
+    fn a_segment_that_alone_lacks_a_fields_norms_is_named() {
+        let segments = [fixture::documents(0, 5), fixture::documents(10, 5)];
+        let index = fixture::index(fixture::schema(), &segments, &[], None);
+        let title = index.source.schema().get_field("title").unwrap();
+        let lacking = |segments: std::ops::Range<usize>| {
+            for segment in &index.source.segments()[segments] {
+                let files = MemoryFiles::default();
+                let mut writer = CompositeWriter::create(&files, 0, "new".to_owned()).unwrap();
+                for (field, _) in index.source.schema().fields().filter(|(field, _)| *field != title) {
+                    if let Some(norms) = segment.norms(field).unwrap() {
+                        writer.begin(field).write_all(&norms).unwrap();
+                    }
+                }
+                let bytes = files.bytes(0, &writer.finish().unwrap());
+                let path = segment.file(Component::FieldNorms);
+                std::fs::remove_file(&path).unwrap();
+                std::fs::write(&path, bytes).unwrap();
+            }
+            let source = fixture::open(index.dir.path());
+            let map = fixture::deal(&source, 2, SegmentMode::One, |number| (number % 2) as u16);
+            write(&source, &map.groups[0], &MemoryFiles::default(), &fixture::ids(&map.groups[0]))
+        };
+        let error = lacking(1..2).unwrap_err();
+        assert!(
+            matches!(&error, Error::Corrupt { path, .. } if *path == index.source.segments()[1].file(Component::FieldNorms))
+        );
+        assert!(error.to_string().contains("field \"title\" has no norms"), "{error}");
+        // A source without any: length 0 everywhere.
+        assert_eq!(lacking(0..2).unwrap().stats.total(title, 0), Some(0));
+    }
+}

@@ -88,7 +88,7 @@ fn mark(unit: &Unit<'_>, parts: &[Part<'_>], outputs: usize, reads: &Reads, canc
         .collect();
     for output in 0..outputs {
         for (count, entry) in unit.rows.entries(output).enumerate() {
-            if count as u64 % CANCEL_EVERY == 0 {
+            if (count as u64).is_multiple_of(CANCEL_EVERY) {
                 cancel.check()?;
             }
             let Some(index) = place.get(entry.segment as usize).copied().flatten() else { continue };
@@ -190,7 +190,7 @@ fn write_dictionaries(
     let mut keepers = Vec::with_capacity(outputs);
     merge(parts, |term, found| {
         count += 1;
-        if count % CANCEL_EVERY == 0 {
+        if count.is_multiple_of(CANCEL_EVERY) {
             cancel.check()?;
         }
         reads.dictionary_terms.set(reads.dictionary_terms.get() + found.len() as u64);

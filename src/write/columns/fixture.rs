@@ -64,9 +64,14 @@ impl ChildFiles for MemoryFiles {
 }
 
 impl MemoryFiles {
+    /// A whole file.
+    pub(in crate::write) fn bytes(&self, child: usize, written: &WrittenFile) -> Vec<u8> {
+        self.0.lock().unwrap()[&(child, written.name.clone())].lock().unwrap().clone()
+    }
+
     /// The body of a file, its length and checksums checked against `written`.
     pub(in crate::write) fn body(&self, child: usize, written: &WrittenFile) -> Vec<u8> {
-        let bytes = self.0.lock().unwrap()[&(child, written.name.clone())].lock().unwrap().clone();
+        let bytes = self.bytes(child, written);
         assert_eq!(bytes.len() as u64, written.len);
         assert_eq!(crc32fast::hash(&bytes), written.crc32);
         let (footer, body) = Footer::extract_footer(FileSlice::from(bytes)).unwrap();
@@ -153,6 +158,21 @@ pub(in crate::write) fn deal(source: &Source, children: u16, mode: SegmentMode, 
     DocMap::build(source, &assignment, mode, u32::MAX).unwrap()
 }
 
+/// Deals all documents by their id, as given: the order of segments in `meta.json` is not that of commits.
+pub(in crate::write) fn deal_ids(source: &Source, children: u16, mode: SegmentMode, ids: &[(&str, u16)]) -> DocMap {
+    let segments = source.segments().iter().map(|segment| {
+        let column = segment.reader().fast_fields().str("id").unwrap().unwrap();
+        let child = |doc| {
+            let mut id = String::new();
+            column.ord_to_str(column.term_ords(doc).next().unwrap(), &mut id).unwrap();
+            ids.iter().find(|(known, _)| *known == id).unwrap().1
+        };
+        (0..segment.max_doc()).map(child).collect()
+    });
+    let assignment = Assignment::new(usize::from(children), segments.collect());
+    DocMap::build(source, &assignment, mode, u32::MAX).unwrap()
+}
+
 /// Segment ids for the outputs of a group: any will do.
 pub(in crate::write) fn ids(group: &Group) -> Vec<String> {
     (0..group.outputs.len()).map(|output| format!("{:016x}{output:016x}", group.segments[0])).collect()
@@ -205,12 +225,12 @@ fn document(n: u32) -> String {
     // Full.
     fields.push(format!(r#""u":{}"#, u64::from(n) * 1_000 + 17));
     // Optional.
-    if n % 3 != 0 {
+    if !n.is_multiple_of(3) {
         fields.push(format!(r#""i":{}"#, i64::from(n % 50) - 25));
         fields.push(format!(r#""d":"2024-0{}-0{}T0{}:00:00Z""#, 1 + n % 9, 1 + n % 7, n % 10));
-        fields.push(format!(r#""b":{}"#, n % 2 == 0));
+        fields.push(format!(r#""b":{}"#, n.is_multiple_of(2)));
     }
-    if n % 5 == 0 {
+    if n.is_multiple_of(5) {
         fields.push(format!(r#""f":{}.25"#, n));
         fields.push(format!(r#""ip":"10.0.{}.{}""#, n / 256 % 256, n % 256));
     }

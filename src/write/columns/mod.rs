@@ -26,8 +26,12 @@
 mod addresses;
 mod column;
 mod container;
+#[cfg(test)]
+#[expect(clippy::cast_possible_truncation, reason = "the tests' numbers are small")]
+mod damage;
 mod dictionary;
 #[cfg(test)]
+#[expect(clippy::cast_possible_truncation, reason = "the tests' numbers are small")]
 pub(in crate::write) mod fixture;
 mod index;
 mod merge;
@@ -35,6 +39,7 @@ mod numeric;
 mod rows;
 mod terms;
 #[cfg(test)]
+#[expect(clippy::cast_possible_truncation, reason = "the tests' numbers are small")]
 mod tests;
 mod union;
 mod values;
@@ -114,7 +119,7 @@ impl Unit<'_> {
 /// between segments, or from the schema's.
 ///
 /// # Errors
-/// [`Error::ColumnTypes`] names the first column that cannot; [`Error::Corrupt`] and [`Error::Io`] as for [`write`].
+/// [`Error::ColumnTypes`] names the first column that cannot; [`Error::Corrupt`] and [`Error::Io`] as for [`write()`].
 pub(super) fn check(source: &Source, groups: &[Group]) -> Result<()> {
     for group in groups {
         for union in union::unite(source, group)? {
@@ -157,9 +162,10 @@ pub(super) fn write(
         outputs.push(ColumnarFile::create(files, output.child, name, output.num_docs)?);
     }
     let reads = Reads::default();
+    let whole = whole_segments(source, group);
     for union in union::unite(source, group)? {
         cancel.check()?;
-        write_union(source, group, &union, &mut outputs, &reads, cancel)?;
+        write_union(source, group, &whole, &union, &mut outputs, &reads, cancel)?;
         progress.advance(Stage::Write, Work::bytes(union.num_bytes()));
     }
     let files = outputs.into_iter().map(ColumnarFile::finish).collect::<Result<_>>()?;
@@ -170,6 +176,7 @@ pub(super) fn write(
 fn write_union(
     source: &Source,
     group: &Group,
+    whole: &[bool],
     union: &Union,
     files: &mut [ColumnarFile],
     reads: &Reads,
@@ -183,6 +190,7 @@ fn write_union(
         cancel.check()?;
         surveys.push(survey(&columns, &rows, output)?);
     }
+    check_totals(whole, &columns, &surveys)?;
     let unit = Unit { union, kind, columns: &columns, rows: &rows, surveys: &surveys };
     for (survey, file) in surveys.iter().zip(files.iter()) {
         if survey.values > u64::from(u32::MAX) {
@@ -217,13 +225,37 @@ fn indexes(columns: &[Option<SourceColumn>]) -> Vec<Option<&tantivy::columnar::C
     columns.iter().map(|column| column.as_ref().map(|column| &column.index)).collect()
 }
 
-/// Surveys an output, and checks that its rows' values exist.
+/// Surveys an output, and checks that its rows ascend and their values exist.
 fn survey(columns: &[Option<SourceColumn>], rows: &Rows<'_>, output: usize) -> Result<Survey> {
-    rows.survey(output, |entry| match columns.get(entry.segment as usize) {
-        Some(Some(column)) if entry.start > entry.end || entry.end > column.num_values => {
+    let mut next = 0;
+    rows.survey(output, |entry| {
+        let Some(Some(column)) = columns.get(entry.segment as usize) else { return Ok(()) };
+        if entry.start > entry.end || entry.end > column.num_values {
             let problem = format!("gives a row the values {}..{} of {}", entry.start, entry.end, column.num_values);
-            Err(column.corrupt(&problem))
+            return Err(column.corrupt(&problem));
         }
-        _ => Ok(()),
+        if entry.doc < next {
+            return Err(column.corrupt("has an index that is out of order"));
+        }
+        next = entry.doc + 1;
+        Ok(())
     })
+}
+
+/// Checks that segments whose documents all go somewhere gave away all their values: an index out of order hides some.
+fn check_totals(whole: &[bool], columns: &[Option<SourceColumn>], surveys: &[Survey]) -> Result<()> {
+    for (index, (whole, column)) in whole.iter().zip(columns).enumerate() {
+        let Some(column) = column else { continue };
+        let given: u64 = surveys.iter().map(|survey| survey.values_of(index)).sum();
+        if *whole && given != u64::from(column.num_values) {
+            return Err(column.corrupt(&format!("has {} values, its rows {given}", column.num_values)));
+        }
+    }
+    Ok(())
+}
+
+/// Per segment of the group, whether all its documents go to some output.
+fn whole_segments(source: &Source, group: &Group) -> Vec<bool> {
+    let segments = union::segments(source, group).enumerate();
+    segments.map(|(index, segment)| (0..segment.max_doc()).all(|doc| group.lookup(index, doc).is_some())).collect()
 }

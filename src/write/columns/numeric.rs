@@ -56,6 +56,7 @@ impl Cast {
     }
 
     /// Whether the value stays the same number.
+    #[expect(clippy::cast_possible_truncation, reason = "2^64 and all below it fit an i128")]
     fn is_exact(self, word: u64) -> bool {
         match self {
             Cast::Keep | Cast::FlipTopBit => true,
@@ -69,11 +70,14 @@ impl Cast {
     }
 }
 
+/// A source column's values, and what they become.
+type Words = (Arc<dyn ColumnValues<u64>>, Cast);
+
 /// The values of one output's numeric column.
 pub(super) struct Numbers {
     pub(super) kind: ColumnType,
     /// Per segment of the group.
-    columns: Vec<Option<(Arc<dyn ColumnValues<u64>>, Cast)>>,
+    columns: Vec<Option<Words>>,
 }
 
 impl Numbers {

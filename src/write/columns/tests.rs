@@ -51,7 +51,8 @@ fn scatter(n: u32) -> u16 {
 }
 
 fn three_segments() -> Fixture {
-    let segments = [fixture::documents(0, 700), fixture::documents(10_000, 1), fixture::documents(20_000, 1_300)];
+    // Enough rows with values for both ways in which blocks of rows are written.
+    let segments = [fixture::documents(0, 3_000), fixture::documents(10_000, 1), fixture::documents(20_000, 5_500)];
     // Ids are scattered by the generator; these stand in the first and the last segment.
     let deleted: Vec<String> =
         [1u32, 5, 9, 20_003, 20_004].iter().map(|n| format!("id-{:08x}", n.wrapping_mul(0x9e37_79b9))).collect();
@@ -74,7 +75,7 @@ fn every_child_gets_the_columns_that_tantivys_merge_would_write() {
 
 #[test]
 fn children_of_a_sorted_index_interleave_the_segments() {
-    let segments = [fixture::documents(0, 300), fixture::documents(100, 300), fixture::documents(50, 40)];
+    let segments = [fixture::documents(0, 4_000), fixture::documents(100, 3_000), fixture::documents(50, 40)];
     let index = fixture::index(fixture::schema(), &segments, &[], Some("u"));
     let map = fixture::deal(&index.source, 3, SegmentMode::One, scatter);
     assert!(map.groups[0].interleaved);
@@ -150,18 +151,20 @@ fn cardinality_is_the_narrowest_that_fits_the_child() {
 
 #[test]
 fn json_numbers_of_different_types_take_the_type_that_holds_those_of_the_child() {
-    let segment = |values: &[&str]| -> Vec<String> {
-        values.iter().enumerate().map(|(n, value)| format!(r#"{{"id":"{value}{n}","j":{{"x":{value}}}}}"#)).collect()
-    };
     // Types by segment: i64, u64, f64.
     let segments = [segment(&["1", "2", "-3"]), segment(&["18446744073709551615", "4"]), segment(&["0.5", "6"])];
     let index = fixture::index(fixture::schema(), &segments, &[], None);
     // Child 0 draws from the first segment, 1 from the third, 2 from all, 3 from the second.
-    let children = [0, 0, 2, 3, 2, 1, 2];
-    let map = fixture::deal(&index.source, 4, SegmentMode::One, |number| children[number as usize - 1]);
+    let children = [("1", 0), ("2", 0), ("-3", 2), ("18446744073709551615", 3), ("4", 2), ("0.5", 1), ("6", 2)];
+    let map = fixture::deal_ids(&index.source, 4, SegmentMode::One, &children);
     let (bodies, _) = write_and_compare(&index.source, &map);
     let kinds: Vec<String> = bodies.iter().map(|body| kinds(body, "j\u{1}x")).collect();
     assert_eq!(kinds, ["i64", "f64", "f64", "u64"]);
+}
+
+/// A segment of documents with a number each in a JSON field, which also is their id.
+fn segment(values: &[&str]) -> Vec<String> {
+    values.iter().map(|value| format!(r#"{{"id":"{value}","j":{{"x":{value}}}}}"#)).collect()
 }
 
 /// Types of the columns of this name.
@@ -172,26 +175,20 @@ fn kinds(body: &[u8], name: &str) -> String {
 
 #[test]
 fn numbers_that_f64_holds_exactly_are_united() {
-    let segment = |values: &[&str]| -> Vec<String> {
-        values.iter().enumerate().map(|(n, value)| format!(r#"{{"id":"{value}{n}","j":{{"x":{value}}}}}"#)).collect()
-    };
-    let segments = [
-        segment(&["9007199254740993", "2", "-3"]),
-        segment(&["9007199254740992", "-4"]),
-        segment(&["0.5", "6"]),
-        segment(&["9223372036854775808", "1"]),
-    ];
+    let ids = ["9007199254740993", "2", "-3", "9007199254740992", "-4", "0.5", "6", "9223372036854775808", "1"];
+    let segments = [&ids[..3], &ids[3..5], &ids[5..7], &ids[7..]].map(segment);
     let index = fixture::index(fixture::schema(), &segments, &[], None);
-    let types = |children: &[u16]| -> Result<Vec<String>> {
-        let map = fixture::deal(&index.source, 2, SegmentMode::One, |number| children[number as usize - 1]);
+    let types = |in_child_0: &[&str]| -> Result<Vec<String>> {
+        let children: Vec<(&str, u16)> = ids.iter().map(|id| (*id, u16::from(!in_child_0.contains(id)))).collect();
+        let map = fixture::deal_ids(&index.source, 2, SegmentMode::One, &children);
         check(&index.source, &map.groups)?;
         let (bodies, _) = write_and_compare(&index.source, &map);
         Ok(bodies.iter().map(|body| kinds(body, "j\u{1}x")).collect())
     };
     // 2^53 + 1 goes where there are no floats, 2^53 where there are.
-    assert_eq!(types(&[0, 0, 0, 1, 1, 1, 1, 1, 1]).unwrap(), ["i64", "f64"]);
+    assert_eq!(types(&ids[..3]).unwrap(), ["i64", "f64"]);
     // 2^53 + 1 would meet a float.
-    assert!(matches!(types(&[1, 0, 0, 1, 1, 1, 1, 1, 1]), Err(Error::ColumnTypes { .. })));
+    assert!(matches!(types(&ids[1..3]), Err(Error::ColumnTypes { .. })));
     // In a segment of its own nothing meets.
     let map = fixture::deal(&index.source, 2, SegmentMode::Keep, scatter);
     write_and_compare(&index.source, &map);

@@ -33,7 +33,7 @@ pub(super) fn write<I: Iterator<Item = u64>>(
     let mut stats = Stats::default();
     let mut estimators: Vec<_> = codecs.iter().map(|codec| (*codec, codec.estimator())).collect();
     for value in values() {
-        if stats.count % CANCEL_EVERY == 0 {
+        if stats.count.is_multiple_of(CANCEL_EVERY) {
             cancel.check()?;
         }
         stats.collect(value);
