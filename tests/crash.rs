@@ -56,7 +56,7 @@ impl Bench {
     }
 
     fn run(&self, fs: &FaultyFs) -> shardsplit::Result<shardsplit::publish::Published> {
-        let assignment = linked::assign(&self.source, CHILDREN, |segment, doc| (segment + doc as usize) % CHILDREN);
+        let assignment = linked::assign(&self.source, CHILDREN, |n| n as usize % CHILDREN);
         linked::split(Arc::new(fs.clone()), &self.source, &assignment, &self.out())
     }
 
@@ -216,7 +216,7 @@ fn a_recovery_that_is_interrupted_is_finished_by_the_next() {
 #[test]
 fn a_run_that_still_goes_on_is_left_alone() {
     let bench = Bench::new();
-    let assignment = linked::assign(&bench.source, CHILDREN, |_, _| 0);
+    let assignment = linked::assign(&bench.source, CHILDREN, |_| 0);
     let (staging, ..) = linked::stage(Arc::new(RealFs), &bench.source, &assignment, &bench.out()).unwrap();
     let before = linked::tree(&bench.place);
     let refused = recover(&RealFs, &bench.out());
