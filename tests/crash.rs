@@ -174,7 +174,7 @@ fn a_run_that_loses_its_power_is_finished_or_removed() {
             if !undo_renames {
                 assert_eq!(whole, at > publishing, "{context}");
             }
-            recover_at(&RealFs, &bench.out(), &context);
+            recover_at(&FaultyFs::counting(), &bench.out(), &context);
             let whole = bench.is_tidy(&context);
             // Once the seal was synced nothing is lost any more.
             assert!(whole || at < publishing, "{context}");
@@ -186,27 +186,44 @@ fn a_run_that_loses_its_power_is_finished_or_removed() {
 fn a_recovery_that_is_interrupted_is_finished_by_the_next() {
     let bench = Bench::new();
     let publishing = publishing(&bench.steps);
-    // Killed while files are written, with the seal half written, sealed, just published, and while tidying up.
-    for at in [1, 2, 3, publishing / 2, publishing - 3, publishing - 2, publishing, publishing + 1, publishing + 3] {
-        for fault in [Fault::Fail, Fault::Stop] {
-            for power in [None, Some(false), Some(true)] {
-                for recovery in 0.. {
-                    let context = format!("killed at {at}, recovery step {recovery}: {fault:?}, power {power:?}");
-                    let _stopped = bench.run(&FaultyFs::new(at, Fault::Stop));
-                    let before = bench.is_whole(&context);
-                    let fs = FaultyFs::new(recovery, fault);
-                    let result = recover(&fs, &bench.out());
-                    if let Some(undo_renames) = power {
-                        fs.lose_power(undo_renames).unwrap();
-                    }
-                    let after = bench.is_whole(&context);
-                    assert!(after || !before, "{context}: what was published is gone");
-                    recover_at(&RealFs, &bench.out(), &context);
-                    assert_eq!(bench.is_tidy(&context), at >= publishing - 1, "{context}");
-                    if result.is_ok() {
-                        assert!(recovery > 0, "{context}: no step was taken");
-                        break;
-                    }
+    // Killed while files are written, with the seal half written, not synced, synced, just published, and while tidying up.
+    for at in [
+        1,
+        2,
+        3,
+        publishing / 2,
+        publishing - 3,
+        publishing - 2,
+        publishing - 1,
+        publishing,
+        publishing + 1,
+        publishing + 3,
+    ] {
+        let faults = [(Fault::Fail, None), (Fault::Stop, None), (Fault::Stop, Some(false)), (Fault::Stop, Some(true))];
+        for (fault, power) in faults {
+            for recovery in 0.. {
+                let context = format!("killed at {at}, recovery step {recovery}: {fault:?}, power {power:?}");
+                let killed = FaultyFs::new(at, Fault::Stop);
+                let _stopped = bench.run(&killed);
+                let before = bench.is_whole(&context);
+                let fs = killed.restarted(Some((recovery, fault)));
+                let result = recover(&fs, &bench.out());
+                if let Some(undo_renames) = power {
+                    fs.lose_power(undo_renames).unwrap();
+                }
+                let after = bench.is_whole(&context);
+                // A rename that was not synced before the crash may be undone; then the set is sealed again.
+                assert!(after || !before || power == Some(true), "{context}: what was published is gone");
+                recover_at(&FaultyFs::counting(), &bench.out(), &context);
+                let whole = bench.is_tidy(&context);
+                match power {
+                    // The name of the seal was not synced when the run was killed there.
+                    Some(_) if at == publishing - 1 => {}
+                    _ => assert_eq!(whole, at >= publishing - 1, "{context}"),
+                }
+                if result.is_ok() {
+                    assert!(recovery > 0, "{context}: no step was taken");
+                    break;
                 }
             }
         }

@@ -333,6 +333,7 @@ struct NoLinks(io::ErrorKind);
 impl FileSystem for NoLinks {
     fn create_dir(&self, path: &Path, access: Access) -> io::Result<()> { RealFs.create_dir(path, access) }
     fn create(&self, path: &Path) -> io::Result<Box<dyn OutputFile>> { RealFs.create(path) }
+    fn sync_files(&self, paths: &[PathBuf]) -> io::Result<()> { RealFs.sync_files(paths) }
     fn sync_dir(&self, path: &Path) -> io::Result<()> { RealFs.sync_dir(path) }
     fn rename_noreplace(&self, from: &Path, to: &Path) -> io::Result<()> { RealFs.rename_noreplace(from, to) }
     fn hard_link(&self, _from: &Path, _to: &Path) -> io::Result<()> { Err(self.0.into()) }
