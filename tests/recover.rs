@@ -1,5 +1,13 @@
 //! `recover` and staging where somebody else has been: forged manifests, symbolic links, foreign names, damaged sets.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::cast_possible_truncation,
+    reason = "a test that panics has failed"
+)]
+
 #[path = "common/linked.rs"]
 mod linked;
 
