@@ -175,7 +175,7 @@ fn foreign_files_in_staging_outlive_the_run_and_are_named() {
         let foreign = bench.staging().join(place);
         fs::write(&foreign, b"somebody's").unwrap();
         let removal = staging.discard().unwrap();
-        assert_eq!(removal.unknown, [foreign.clone()], "{place}");
+        assert_eq!(removal.unknown, std::slice::from_ref(&foreign), "{place}");
         assert!(removal.files > 0, "{place}: ours are gone");
 
         // The same again: `recover` still knows what is ours and what is not.
