@@ -1,6 +1,14 @@
 //! A run is failed, killed, or loses its power at every single step, and so is `recover`: the target is whole or absent,
 //! nothing else changes, `recover` tidies up, and a second run succeeds.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::cast_possible_truncation,
+    reason = "a test that panics has failed"
+)]
+
 #[path = "common/linked.rs"]
 mod linked;
 
@@ -56,7 +64,7 @@ impl Bench {
     }
 
     fn run(&self, fs: &FaultyFs) -> shardsplit::Result<shardsplit::publish::Published> {
-        let assignment = linked::assign(&self.source, CHILDREN, |segment, doc| (segment + doc as usize) % CHILDREN);
+        let assignment = linked::assign(&self.source, CHILDREN, |n| n as usize % CHILDREN);
         linked::split(Arc::new(fs.clone()), &self.source, &assignment, &self.out())
     }
 
@@ -174,7 +182,7 @@ fn a_run_that_loses_its_power_is_finished_or_removed() {
             if !undo_renames {
                 assert_eq!(whole, at > publishing, "{context}");
             }
-            recover_at(&RealFs, &bench.out(), &context);
+            recover_at(&FaultyFs::counting(), &bench.out(), &context);
             let whole = bench.is_tidy(&context);
             // Once the seal was synced nothing is lost any more.
             assert!(whole || at < publishing, "{context}");
@@ -186,27 +194,44 @@ fn a_run_that_loses_its_power_is_finished_or_removed() {
 fn a_recovery_that_is_interrupted_is_finished_by_the_next() {
     let bench = Bench::new();
     let publishing = publishing(&bench.steps);
-    // Killed while files are written, with the seal half written, sealed, just published, and while tidying up.
-    for at in [1, 2, 3, publishing / 2, publishing - 3, publishing - 2, publishing, publishing + 1, publishing + 3] {
-        for fault in [Fault::Fail, Fault::Stop] {
-            for power in [None, Some(false), Some(true)] {
-                for recovery in 0.. {
-                    let context = format!("killed at {at}, recovery step {recovery}: {fault:?}, power {power:?}");
-                    let _stopped = bench.run(&FaultyFs::new(at, Fault::Stop));
-                    let before = bench.is_whole(&context);
-                    let fs = FaultyFs::new(recovery, fault);
-                    let result = recover(&fs, &bench.out());
-                    if let Some(undo_renames) = power {
-                        fs.lose_power(undo_renames).unwrap();
-                    }
-                    let after = bench.is_whole(&context);
-                    assert!(after || !before, "{context}: what was published is gone");
-                    recover_at(&RealFs, &bench.out(), &context);
-                    assert_eq!(bench.is_tidy(&context), at >= publishing - 1, "{context}");
-                    if result.is_ok() {
-                        assert!(recovery > 0, "{context}: no step was taken");
-                        break;
-                    }
+    // Killed while files are written, with the seal half written, not synced, synced, just published, and while tidying up.
+    for at in [
+        1,
+        2,
+        3,
+        publishing / 2,
+        publishing - 3,
+        publishing - 2,
+        publishing - 1,
+        publishing,
+        publishing + 1,
+        publishing + 3,
+    ] {
+        let faults = [(Fault::Fail, None), (Fault::Stop, None), (Fault::Stop, Some(false)), (Fault::Stop, Some(true))];
+        for (fault, power) in faults {
+            for recovery in 0.. {
+                let context = format!("killed at {at}, recovery step {recovery}: {fault:?}, power {power:?}");
+                let killed = FaultyFs::new(at, Fault::Stop);
+                let _stopped = bench.run(&killed);
+                let before = bench.is_whole(&context);
+                let fs = killed.restarted(Some((recovery, fault)));
+                let result = recover(&fs, &bench.out());
+                if let Some(undo_renames) = power {
+                    fs.lose_power(undo_renames).unwrap();
+                }
+                let after = bench.is_whole(&context);
+                // A rename that was not synced before the crash may be undone; then the set is sealed again.
+                assert!(after || !before || power == Some(true), "{context}: what was published is gone");
+                recover_at(&FaultyFs::counting(), &bench.out(), &context);
+                let whole = bench.is_tidy(&context);
+                match power {
+                    // The name of the seal was not synced when the run was killed there.
+                    Some(_) if at == publishing - 1 => {}
+                    _ => assert_eq!(whole, at >= publishing - 1, "{context}"),
+                }
+                if result.is_ok() {
+                    assert!(recovery > 0, "{context}: no step was taken");
+                    break;
                 }
             }
         }
@@ -216,7 +241,7 @@ fn a_recovery_that_is_interrupted_is_finished_by_the_next() {
 #[test]
 fn a_run_that_still_goes_on_is_left_alone() {
     let bench = Bench::new();
-    let assignment = linked::assign(&bench.source, CHILDREN, |_, _| 0);
+    let assignment = linked::assign(&bench.source, CHILDREN, |_| 0);
     let (staging, ..) = linked::stage(Arc::new(RealFs), &bench.source, &assignment, &bench.out()).unwrap();
     let before = linked::tree(&bench.place);
     let refused = recover(&RealFs, &bench.out());

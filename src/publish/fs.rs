@@ -16,7 +16,7 @@ use std::ffi::OsString;
 use std::fmt;
 use std::fs::File;
 use std::io::{self, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::write::OutputFile;
 
@@ -56,6 +56,9 @@ pub trait FileSystem: Send + Sync + fmt::Debug {
 
     /// Creates a file whose name is free. It is durable once closed, its name once its directory is synced.
     fn create(&self, path: &Path) -> io::Result<Box<dyn OutputFile>>;
+
+    /// Makes the bytes of files durable, several at a time. They were created here and dropped without closing.
+    fn sync_files(&self, paths: &[PathBuf]) -> io::Result<()>;
 
     /// Makes the names in a directory durable.
     fn sync_dir(&self, path: &Path) -> io::Result<()>;

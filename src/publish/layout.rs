@@ -15,7 +15,7 @@
 //! ```
 //!
 //! `children/shardsplit.json` is the seal: it stands only once everything it lists is complete, synced and verified.
-//! A file that must never be seen half is written under its name with [`PARTIAL`] behind it, then renamed.
+//! A file that must never be seen half is written under its name with `.partial` behind it, then renamed.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};

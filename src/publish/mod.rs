@@ -4,6 +4,7 @@
 //! nothing. [`layout`] draws the directories; [`Staging`] takes a set from its first file to the rename; [`recover`]
 //! brings a target that a crash left behind back to whole or absent; [`FileSystem`] is where effects happen.
 
+mod files;
 mod fs;
 pub mod layout;
 mod manifest;

@@ -106,6 +106,9 @@ pub fn recover(fs: &dyn FileSystem, out: &Path) -> Result<RecoverReport> {
             let nothing = Removal { unknown, ..Removal::default() };
             return Ok(RecoverReport::new(&layout, RecoverAction::LeftUnknown, nothing, problems));
         }
+        // ORDER: the crash may have come before the name of the seal was durable; all else was when the seal was made.
+        let children = layout.children();
+        fs.sync_dir(&children).map_err(Error::io("sync", &children))?;
         rename_to_target(fs, &layout)?;
         // CRASH: as in `Staging::publish`.
         sync_parent(fs, &layout)?;

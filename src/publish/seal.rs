@@ -4,6 +4,7 @@ use super::layout::{MANAGED, MANIFEST, META};
 use super::manifest::{ChildManifest, ChildSegment, FORMAT, SetChild, SetManifest, tool};
 use super::manifest_file::to_bytes;
 use super::staging::Staging;
+
 use crate::error::{Error, Result};
 use crate::source::Meta;
 use crate::verify::VerifyLevel;
@@ -54,10 +55,10 @@ impl Staging {
             files,
         };
         let manifest = to_bytes(&dir.join(MANIFEST), &manifest)?;
-        self.write(&dir.join(MANAGED), &managed)?;
-        self.write(&dir.join(MANIFEST), &manifest)?;
+        self.write_file(&dir.join(MANAGED), &managed)?;
+        self.write_file(&dir.join(MANIFEST), &manifest)?;
         // ORDER: without meta.json the directory is no index, so half a child cannot be opened by accident.
-        self.write(&dir.join(META), &meta)?;
+        self.write_file(&dir.join(META), &meta)?;
         let entry = SetChild { shard, docs, digest: None, manifest: written(MANIFEST, &manifest) };
         if let Some(finished) = self.finished.get_mut(child) {
             *finished = Some(entry);
@@ -81,6 +82,7 @@ impl Staging {
             children.push(child);
         }
         children.sort_by_key(|child| child.shard);
+        self.sync_files()?;
         for child in &children {
             self.sync_dir(&self.layout.staged_child(child.shard))?;
         }

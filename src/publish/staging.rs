@@ -1,7 +1,7 @@
 //! Staging: children are written into a hidden directory beside the target, and one rename makes all of them visible.
 //!
 //! Input: the target, and what will be written ([`SplitRecord`]). Flow: [`Staging::create`], files through
-//! [`ChildFiles`], [`Staging::add_index_files`] for each child, verification of what stands in [`Staging::child_dir`],
+//! [`crate::write::ChildFiles`], [`Staging::add_index_files`] for each child, verification of what stands in [`Staging::child_dir`],
 //! [`Staging::seal`], [`Staging::publish`].
 //!
 //! Invariants: the target is absent until the rename and complete after it. Whatever is made was announced in the
@@ -9,14 +9,14 @@
 //! that is dropped before the rename removes what it made. After a crash [`super::recover`] does the same, or finishes
 //! the publish if the set was sealed.
 //!
-//! Cost: one sync per file as it is closed, one per directory.
+//! Cost: large files are synced as they are closed, small ones together when the set is sealed, directories once.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use super::fs::{Access, FileSystem, Kind, Lock};
-use super::layout::{Layout, MANIFEST, STAGING_RECORD, is_child_file, is_segment_id, partial};
+use super::layout::{Layout, MANIFEST, STAGING_RECORD, is_segment_id, partial};
 use super::manifest::{FORMAT, RoutingRecord, SetChild, SourceLineage, StagedChild, StagingRecord, tool};
 use super::manifest_file::to_bytes;
 use super::removal::{Removal, remove_staging};
@@ -24,7 +24,6 @@ use crate::error::{Error, Result};
 use crate::partition::{Census, SegmentMode};
 use crate::plan::Method;
 use crate::route::ShardNumber;
-use crate::write::{ChildFiles, Linked, OutputFile};
 
 /// What a run is going to write; all of it goes into manifests.
 #[derive(Clone, Debug)]
@@ -55,7 +54,7 @@ pub struct Published {
 /// A set of children that nobody sees yet. Removed when dropped, unless it was published.
 #[derive(Debug)]
 pub struct Staging {
-    fs: Arc<dyn FileSystem>,
+    pub(super) fs: Arc<dyn FileSystem>,
     pub(super) layout: Layout,
     pub(super) record: SplitRecord,
     /// Manifests of finished children, by child index.
@@ -63,6 +62,8 @@ pub struct Staging {
     /// Held as long as the staging directory is ours.
     lock: Option<Lock>,
     pub(super) sealed: bool,
+    /// Files that are complete but not durable: synced together by `seal`.
+    pub(super) unsynced: Arc<Mutex<Vec<PathBuf>>>,
     /// The staging directory is gone, or is left to `recover`.
     closed: bool,
 }
@@ -85,7 +86,16 @@ impl Staging {
         }
         // CRASH: an empty staging directory without a lock; `recover` removes it.
         let finished = record.children.iter().map(|_| None).collect();
-        let mut staging = Staging { fs, layout, record, finished, lock: None, sealed: false, closed: false };
+        let mut staging = Staging {
+            fs,
+            layout,
+            record,
+            finished,
+            lock: None,
+            sealed: false,
+            unsynced: Arc::default(),
+            closed: false,
+        };
         staging.prepare()?;
         Ok(staging)
     }
@@ -178,29 +188,12 @@ impl Staging {
         Ok((staged.shard, self.layout.staged_child(staged.shard)))
     }
 
-    /// Path of a file of a child, if it was announced.
-    fn announced(&self, child: usize, name: &str) -> Result<PathBuf> {
-        let (_, dir) = self.child(child)?;
-        let segments = self.record.children.get(child).map_or(&[][..], |staged| staged.segments.as_slice());
-        if is_child_file(name, segments) {
-            Ok(dir.join(name))
-        } else {
-            let problem =
-                format!("it does not announce {name:?} for child {child}, so that could not be removed again");
-            Err(Error::Manifest { path: self.layout.record(), problem })
-        }
-    }
-
-    pub(super) fn write(&self, path: &Path, bytes: &[u8]) -> Result<()> {
-        let mut file = self.fs.create(path).map_err(Error::io("create", path))?;
-        file.write_all(bytes).map_err(Error::io("write", path))?;
-        file.close().map_err(Error::io("sync", path))
-    }
-
-    /// Writes a file that is never seen half.
+    /// Writes a file that is never seen half, and is durable at once.
     pub(super) fn write_whole(&self, dir: &Path, name: &str, bytes: &[u8]) -> Result<()> {
         let (hidden, path) = (dir.join(partial(name)), dir.join(name));
-        self.write(&hidden, bytes)?;
+        let mut file = self.fs.create(&hidden).map_err(Error::io("create", &hidden))?;
+        file.write_all(bytes).map_err(Error::io("write", &hidden))?;
+        file.close().map_err(Error::io("sync", &hidden))?;
         self.fs.rename_noreplace(&hidden, &path).map_err(Error::io("create", &path))
     }
 
@@ -257,7 +250,7 @@ fn check_target(fs: &dyn FileSystem, layout: &Layout, record: &SplitRecord) -> R
             )));
         }
     };
-    if canonical.starts_with(&record.source.dir) {
+    if !record.source.dir.is_empty() && canonical.starts_with(&record.source.dir) {
         return Err(Error::Usage(format!(
             "--out {} lies in the source {}, where nothing is written; choose a place outside",
             out.display(),
@@ -272,31 +265,6 @@ fn staging_exists(fs: &dyn FileSystem, layout: &Layout) -> Error {
     let lock = layout.lock();
     let live = matches!(fs.kind(&lock), Ok(Some(Kind::File { .. }))) && matches!(fs.lock(&lock), Ok(None));
     Error::StagingExists { path: layout.staging().to_path_buf(), target: layout.out().to_path_buf(), live }
-}
-
-impl ChildFiles for Staging {
-    fn create(&self, child: usize, name: &str) -> Result<Box<dyn OutputFile>> {
-        let path = self.announced(child, name)?;
-        self.fs.create(&path).map_err(Error::io("create", path))
-    }
-
-    fn link(&self, child: usize, name: &str, from: &Path) -> Result<Linked> {
-        use std::io::ErrorKind::{CrossesDevices, PermissionDenied, TooManyLinks, Unsupported};
-        let path = self.announced(child, name)?;
-        match self.fs.hard_link(from, &path) {
-            Ok(()) => Ok(Linked::Shared),
-            Err(error) => {
-                let reason = match error.kind() {
-                    CrossesDevices => "source and target are on different file systems",
-                    PermissionDenied => "the system does not permit links to these files",
-                    TooManyLinks => "the file system allows no more links to these files",
-                    Unsupported => "the file system has no hard links",
-                    _ => return Err(Error::io("link", path)(error)),
-                };
-                self.copy(child, name, from, reason)
-            }
-        }
-    }
 }
 
 impl Drop for Staging {

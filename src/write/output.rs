@@ -61,7 +61,7 @@ pub trait OutputFile: Write + Send {
     /// Overwrites bytes that were written before.
     fn patch(&mut self, offset: u64, bytes: &[u8]) -> io::Result<()>;
 
-    /// The last byte was written: flushes and makes the file durable.
+    /// The last byte was written. The file is durable now, or by the time the set is sealed.
     fn close(self: Box<Self>) -> io::Result<()>;
 }
 

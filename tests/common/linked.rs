@@ -53,13 +53,17 @@ pub fn open(dir: &Path) -> Source {
     Source::open(dir, LockMode::None).unwrap()
 }
 
-/// Gives every live document to `child(segment, doc)`.
-pub fn assign(source: &Source, children: usize, child: impl Fn(usize, u32) -> usize) -> Assignment {
-    let segment = |(index, segment): (usize, &shardsplit::source::Segment)| {
-        let one = |doc| if segment.is_alive(doc) { child(index, doc) as u16 } else { NO_CHILD };
+/// Gives every live document n to `child(n)`. (The order of segments in `meta.json` is anybody's guess.)
+pub fn assign(source: &Source, children: usize, child: impl Fn(u64) -> usize) -> Assignment {
+    let segments = source.segments().iter().map(|segment| {
+        let number = segment.reader().fast_fields().u64("number").unwrap();
+        let one = |doc| match number.first(doc) {
+            Some(number) if segment.is_alive(doc) => u16::try_from(child(number / 1000)).unwrap(),
+            _ => NO_CHILD,
+        };
         (0..segment.max_doc()).map(one).collect()
-    };
-    Assignment::new(children, source.segments().iter().enumerate().map(segment).collect())
+    });
+    Assignment::new(children, segments.collect())
 }
 
 /// Census of an assignment.
@@ -131,6 +135,10 @@ pub fn tree(dir: &Path) -> BTreeMap<String, String> {
     fn walk(root: &Path, dir: &Path, found: &mut BTreeMap<String, String>) {
         for entry in fs::read_dir(dir).unwrap() {
             let path = entry.unwrap().path();
+            // tantivy's readers leave it behind, empty.
+            if path.ends_with(".tantivy-meta.lock") {
+                continue;
+            }
             let meta = fs::symlink_metadata(&path).unwrap();
             #[cfg(unix)]
             let mode = std::os::unix::fs::PermissionsExt::mode(&meta.permissions());

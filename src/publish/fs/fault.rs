@@ -109,6 +109,14 @@ impl FaultyFs {
         FaultyFs { state: Arc::new(Mutex::new(State { fault: Some((step, fault)), ..State::default() })) }
     }
 
+    /// The same disk after the process ended and another one began: steps are counted from 0 again, with a fault of
+    /// their own or none; what was not synced still is not.
+    #[must_use]
+    pub fn restarted(&self, fault: Option<(usize, Fault)>) -> FaultyFs {
+        let State { files, names, renames, .. } = std::mem::take(&mut *self.state());
+        FaultyFs { state: Arc::new(Mutex::new(State { fault, files, names, renames, ..State::default() })) }
+    }
+
     /// The steps taken so far, the failed one included: `create a/b`.
     #[must_use]
     pub fn steps(&self) -> Vec<String> {
@@ -170,6 +178,14 @@ impl FileSystem for FaultyFs {
         let file = RealFs.create(path)?;
         self.state().named(path);
         Ok(Box::new(FaultyFile { fs: self.clone(), path: path.to_path_buf(), file }))
+    }
+
+    fn sync_files(&self, paths: &[PathBuf]) -> io::Result<()> {
+        for path in paths {
+            self.step("sync", path)?;
+            self.state().files.remove(path);
+        }
+        Ok(())
     }
 
     fn sync_dir(&self, path: &Path) -> io::Result<()> {
