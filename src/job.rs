@@ -96,7 +96,8 @@ impl Job {
         check_free(fs.as_ref(), &self.out)?;
 
         let mut times = Vec::new();
-        let source = timed(Stage::Open, progress, &mut times, Work::default(), || Source::open(&self.source, self.lock))?;
+        let source =
+            timed(Stage::Open, progress, &mut times, Work::default(), || Source::open(&self.source, self.lock))?;
         let docs = Work::docs(source.num_docs());
         let assigned = timed(Stage::Route, progress, &mut times, docs, || {
             assign(&source, &self.keys, &routing, &self.policies, self.threads(), progress, cancel)
@@ -142,7 +143,11 @@ impl Job {
             }
             None => {
                 let owned = |child: usize| {
-                    census.segments.iter().filter(|segment| segment.children.get(child).is_some_and(|&docs| docs > 0)).count()
+                    census
+                        .segments
+                        .iter()
+                        .filter(|segment| segment.children.get(child).is_some_and(|&docs| docs > 0))
+                        .count()
                 };
                 let segments = (0..census.children.len()).map(owned).collect();
                 (predict_linked(source, census), segments, SegmentMode::Keep)
@@ -153,7 +158,12 @@ impl Job {
             .iter()
             .zip(&census.children)
             .zip(segments.into_iter().zip(&predicted))
-            .map(|((&shard, &docs), (segments, &predicted_bytes))| PlannedChild { shard, docs, segments, predicted_bytes })
+            .map(|((&shard, &docs), (segments, &predicted_bytes))| PlannedChild {
+                shard,
+                docs,
+                segments,
+                predicted_bytes,
+            })
             .collect();
         let mut warnings = routing.warnings();
         warnings.extend(source.notes().iter().cloned());
@@ -162,7 +172,8 @@ impl Job {
             warnings.push(format!("{empty} of {} children get no document", children.len()));
         }
         if self.method == Method::Link && self.max_docs_per_segment < MAX_DOCS_PER_SEGMENT {
-            warnings.push("linked children keep the source's segments: --max-docs-per-segment has no effect".to_owned());
+            warnings
+                .push("linked children keep the source's segments: --max-docs-per-segment has no effect".to_owned());
         }
         Ok(Plan {
             source: self.source.clone(),
@@ -290,8 +301,7 @@ impl Prepared {
         let (segments, reads, notes) = match self.map.take() {
             Some(map) => {
                 let shards = self.routing.children();
-                let made =
-                    write::rewrite(&self.source, &map, shards, staging, self.job.threads(), progress, cancel)?;
+                let made = write::rewrite(&self.source, &map, shards, staging, self.job.threads(), progress, cancel)?;
                 (made.segments, Some(made.reads), Vec::new())
             }
             None => {
@@ -314,7 +324,8 @@ impl Prepared {
         if self.job.verify == VerifyLevel::None {
             return Ok(None);
         }
-        let children = (0..).zip(self.routing.children()).filter_map(|(child, &shard)| Some((shard, staging.child_dir(child)?)));
+        let children =
+            (0..).zip(self.routing.children()).filter_map(|(child, &shard)| Some((shard, staging.child_dir(child)?)));
         let job = VerifyJob {
             source: &self.source,
             children: children.collect(),

@@ -41,16 +41,8 @@ impl Bench {
         std::fs::write(place.join("bystander/file"), b"not ours").unwrap();
         let source = linked::open(&source_dir);
         let (untouched, absent) = (linked::tree(&source_dir), linked::tree(&place));
-        let mut bench = Bench {
-            _dir: dir,
-            source_dir,
-            place,
-            source,
-            untouched,
-            absent,
-            whole: Tree::new(),
-            steps: Vec::new(),
-        };
+        let mut bench =
+            Bench { _dir: dir, source_dir, place, source, untouched, absent, whole: Tree::new(), steps: Vec::new() };
         let fs = FaultyFs::counting();
         bench.run(&fs).unwrap();
         bench.steps = fs.steps();
@@ -78,7 +70,10 @@ impl Bench {
         assert_eq!(linked::tree(&self.source_dir), self.untouched, "{context}: the source changed");
         let found = linked::tree(&self.place);
         let visible = |tree: &Tree| -> Tree {
-            tree.iter().filter(|(name, _)| !name.starts_with(".out.shardsplit")).map(|(k, v)| (k.clone(), v.clone())).collect()
+            tree.iter()
+                .filter(|(name, _)| !name.starts_with(".out.shardsplit"))
+                .map(|(k, v)| (k.clone(), v.clone()))
+                .collect()
         };
         let is_whole = self.out().exists();
         assert_eq!(&visible(&found), if is_whole { &self.whole } else { &self.absent }, "{context}");
@@ -119,7 +114,7 @@ fn step(steps: &[String], what: &str) -> usize {
 #[test]
 fn a_step_that_fails_leaves_nothing_or_the_whole_set() {
     let bench = Bench::new();
-    let renamed = step(&bench.steps, "place/.out.shardsplit/children") .max(0);
+    let renamed = step(&bench.steps, "place/.out.shardsplit/children").max(0);
     let _ = renamed;
     for at in 0..bench.steps.len() {
         let context = format!("step {at} fails: {}", bench.steps[at]);

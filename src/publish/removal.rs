@@ -60,7 +60,9 @@ impl Remover<'_> {
             }
         }
         self.emptied(&dir, |name| {
-            name == MANIFEST || name == partial(MANIFEST) || children.iter().any(|child| child_name(child.shard) == name)
+            name == MANIFEST
+                || name == partial(MANIFEST)
+                || children.iter().any(|child| child_name(child.shard) == name)
         })
     }
 

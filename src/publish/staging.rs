@@ -285,7 +285,8 @@ impl Staging {
         if is_child_file(name, segments) {
             Ok(dir.join(name))
         } else {
-            let problem = format!("it does not announce {name:?} for child {child}, so that could not be removed again");
+            let problem =
+                format!("it does not announce {name:?} for child {child}, so that could not be removed again");
             Err(Error::Manifest { path: self.layout.record(), problem })
         }
     }

@@ -79,7 +79,12 @@ pub fn source_file(segment: &Segment, component: Component) -> Result<WrittenFil
     }
     let mut crc = crc32fast::Hasher::new_with_initial_len(footer.crc, body_len);
     crc.update(&tail);
-    Ok(WrittenFile { name: component.file_name(segment.id()), len: body_len + len, crc32: crc.finalize(), linked: true })
+    Ok(WrittenFile {
+        name: component.file_name(segment.id()),
+        len: body_len + len,
+        crc32: crc.finalize(),
+        linked: true,
+    })
 }
 
 /// Copies made for one reason.

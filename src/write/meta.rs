@@ -36,7 +36,8 @@ pub fn meta_json(source: &Meta, segments: &[WrittenSegment]) -> Result<Vec<u8>> 
         let mut entry = known.iter().find(same).cloned().unwrap_or_default();
         entry.insert("segment_id".to_owned(), json!(id.hyphenated().to_string()));
         entry.insert("max_doc".to_owned(), json!(segment.max_doc));
-        let deletes = segment.deletes.map(|(deleted, opstamp)| json!({"num_deleted_docs": deleted, "opstamp": opstamp}));
+        let deletes =
+            segment.deletes.map(|(deleted, opstamp)| json!({"num_deleted_docs": deleted, "opstamp": opstamp}));
         entry.insert("deletes".to_owned(), deletes.unwrap_or(Value::Null));
         entries.push(Value::Object(entry));
     }
@@ -86,8 +87,12 @@ pub fn child_segment_ids(source: &Source, map: &DocMap, shards: &[ShardNumber]) 
     let mut ordinals = vec![0usize; map.num_children];
     let mut ids = Vec::with_capacity(map.groups.len());
     for group in &map.groups {
-        let sources: Vec<&str> =
-            group.segments.iter().filter_map(|&index| source.segments().get(index)).map(|segment| segment.id()).collect();
+        let sources: Vec<&str> = group
+            .segments
+            .iter()
+            .filter_map(|&index| source.segments().get(index))
+            .map(|segment| segment.id())
+            .collect();
         let mut id = |child: usize| {
             let shard = shards.get(child).copied().unwrap_or(ShardNumber::MAX);
             let ordinal = ordinals.get_mut(child).map_or(0, |next| std::mem::replace(next, *next + 1));

@@ -126,6 +126,14 @@ mod tests {
     use super::*;
     use crate::partition::SegmentMode;
 
+    fn lengths_of(written: &WrittenNorms, field: Field) -> Option<&FieldLengths> {
+        written.lengths.iter().find(|(found, _)| *found == field).map(|(_, lengths)| lengths)
+    }
+
+    fn total_of(written: &WrittenNorms, field: Field, output: usize) -> Option<u64> {
+        lengths_of(written, field)?.outputs.get(output).copied()
+    }
+
     fn compare(source: &Source, children: u16, mode: SegmentMode) {
         let map = fixture::deal(source, children, mode, |number| (number % 11) as u16);
         let schema = source.schema();
@@ -137,7 +145,7 @@ mod tests {
         for group in &map.groups {
             let files = MemoryFiles::default();
             let written = write(source, group, &files, &fixture::ids(group)).unwrap();
-            assert!(written.stats.fields().eq(with_norms));
+            assert!(written.lengths.iter().map(|(field, _)| *field).eq(with_norms));
             for (output, file) in written.files.iter().enumerate() {
                 let body = files.body(group.outputs[output].child, file);
                 let composite = CompositeFile::open(&FileSlice::from(body)).unwrap();
@@ -155,7 +163,7 @@ mod tests {
                     assert_eq!(found.as_slice(), expected);
                     assert_eq!(found.len(), group.outputs[output].num_docs as usize);
                     let total = expected.iter().map(|&id| u64::from(FieldNormReader::id_to_fieldnorm(id))).sum();
-                    assert_eq!(written.stats.total(field, output), Some(total));
+                    assert_eq!(total_of(&written, field, output), Some(total));
                 }
             }
         }
@@ -178,21 +186,23 @@ mod tests {
     }
 
     #[test]
-    fn totals_are_sums_of_lengths() {
+    fn totals_are_sums_of_lengths_and_say_whether_they_are_exact() {
         let docs = vec![
             r#"{"id":"a","title":"one two three"}"#.to_owned(),
             r#"{"id":"b","title":"one"}"#.to_owned(),
             r#"{"id":"c"}"#.to_owned(),
+            r#"{"id":"d","title":"deleted words"}"#.to_owned(),
+            format!(r#"{{"id":"e","body":"{}"}}"#, "word ".repeat(41)),
         ];
-        let index = fixture::index(fixture::schema(), &[docs], &[], None);
-        let map = fixture::deal(&index.source, 2, SegmentMode::One, |number| u16::from(number == 3));
+        let index = fixture::index(fixture::schema(), &[docs], &["d"], None);
+        let map = fixture::deal(&index.source, 2, SegmentMode::One, |number| u16::from(number >= 3));
         let files = MemoryFiles::default();
         let written = write(&index.source, &map.groups[0], &files, &fixture::ids(&map.groups[0])).unwrap();
-        let field = |name| index.source.schema().get_field(name).unwrap();
-        assert_eq!(written.stats.total(field("title"), 0), Some(4));
-        assert_eq!(written.stats.total(field("title"), 1), Some(0));
-        assert_eq!(written.stats.total(field("u"), 0), None);
-        assert_eq!(written.stats.total(field("title"), 2), None);
+        let lengths = |name| lengths_of(&written, index.source.schema().get_field(name).unwrap());
+        assert_eq!(lengths("title"), Some(&FieldLengths { outputs: vec![4, 0], dropped: 2, exact: true }));
+        // 41 tokens are stored as 40.
+        assert_eq!(lengths("body"), Some(&FieldLengths { outputs: vec![0, 40], dropped: 0, exact: false }));
+        assert_eq!(lengths("u"), None);
     }
 
     #[test]
@@ -224,6 +234,6 @@ mod tests {
         );
         assert!(error.to_string().contains("field \"title\" has no norms"), "{error}");
         // A source without any: length 0 everywhere.
-        assert_eq!(lacking(0..2).unwrap().stats.total(title, 0), Some(0));
+        assert_eq!(total_of(&lacking(0..2).unwrap(), title, 0), Some(0));
     }
 }

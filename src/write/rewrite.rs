@@ -123,15 +123,19 @@ impl Job<'_> {
     fn group(&self, group: &Group, ids: &[String], threads: usize) -> Result<Rewritten> {
         self.cancel.check()?;
         let norms = norms::write(self.source, group, self.files, ids)?;
-        let lengths = |field| norms.lengths.iter().find(|(with_norms, _)| *with_norms == field).map(|(_, sums)| sums.clone());
+        let lengths =
+            |field| norms.lengths.iter().find(|(with_norms, _)| *with_norms == field).map(|(_, sums)| sums.clone());
         let columns = ColumnsTrack { job: *self, group, ids, written: Mutex::new(None) };
         let store = StoreTrack::open(self.source, group, self.files, ids, self.progress)?;
         let postings = PostingsTrack::open(self.source, group, self.files, ids, lengths, self.progress)?;
         // Columns are one long unit and go first; store units are shorter and never wait for postings.
         pool::run(&[&columns, &store, &postings], threads, self.cancel)?;
 
-        let mut reads =
-            SourceReads { posting_blocks: postings.blocks_decoded(), store_blocks: store.blocks_decoded(), ..SourceReads::default() };
+        let mut reads = SourceReads {
+            posting_blocks: postings.blocks_decoded(),
+            store_blocks: store.blocks_decoded(),
+            ..SourceReads::default()
+        };
         let Some(written) = columns.written.into_inner().unwrap_or_else(PoisonError::into_inner) else {
             return Err(Error::Interrupted);
         };
