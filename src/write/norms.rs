@@ -34,10 +34,8 @@ pub(super) struct WrittenNorms {
 /// Lengths of one field in tokens, as its norms tell them, summed up by where documents go.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct FieldLengths {
-    /// By output, at least: a norm stands for the shortest length that has it.
+    /// By output.
     pub(super) outputs: Vec<u64>,
-    /// By output, at most. Equal to `outputs` where norms are exact.
-    pub(super) most: Vec<u64>,
     /// Over documents that go nowhere.
     pub(super) dropped: u64,
     /// Whether every norm was an exact number of tokens.
@@ -50,9 +48,6 @@ pub(super) struct FieldLengths {
 /// [`Error::Corrupt`] if a field has norms in some segments of the source only, or not one per document; [`Error::Io`].
 pub(super) fn write(source: &Source, group: &Group, files: &dyn ChildFiles, ids: &[String]) -> Result<WrittenNorms> {
     let lengths: Vec<u64> = (0..=u8::MAX).map(|id| u64::from(FieldNormReader::id_to_fieldnorm(id))).collect();
-    // The longest field with a norm is one token shorter than the shortest with the next norm.
-    let next = lengths.iter().skip(1).map(|&next| next - 1);
-    let longest: Vec<u64> = next.chain(lengths.last().copied()).collect();
     let mut writers = Vec::with_capacity(group.outputs.len());
     for (output, id) in group.outputs.iter().zip(ids) {
         let name = Component::FieldNorms.file_name(id);
@@ -65,17 +60,16 @@ pub(super) fn write(source: &Source, group: &Group, files: &dyn ChildFiles, ids:
             continue;
         }
         let segments = norms_of(source, group, field)?;
-        let mut sums = FieldLengths { exact: true, ..FieldLengths::default() };
+        let mut sums = FieldLengths { outputs: Vec::with_capacity(writers.len()), dropped: 0, exact: true };
         for (output, (writer, name)) in writers.iter_mut().enumerate() {
             let part = writer.begin(field);
-            let (mut total, mut most) = (0, 0);
+            let mut total = 0;
             let mut chunk = Vec::with_capacity(CHUNK);
             for row in group.rows(output) {
                 // A field without any norms in the source has length 0 everywhere.
                 let segment = segments.get(row.segment).and_then(Option::as_ref);
                 let id = segment.and_then(|norms| norms.get(row.doc as usize)).copied().unwrap_or(0);
                 total += lengths.get(usize::from(id)).copied().unwrap_or(0);
-                most += longest.get(usize::from(id)).copied().unwrap_or(0);
                 sums.exact &= id < FIRST_LOSSY;
                 chunk.push(id);
                 if chunk.len() == CHUNK {
@@ -85,7 +79,6 @@ pub(super) fn write(source: &Source, group: &Group, files: &dyn ChildFiles, ids:
             }
             part.write_all(&chunk).map_err(Error::io("write", &*name))?;
             sums.outputs.push(total);
-            sums.most.push(most);
         }
         for (segment, norms) in segments.iter().enumerate() {
             for (doc, &id) in (0..).zip(norms.iter().flat_map(|norms| norms.iter())) {
@@ -133,6 +126,14 @@ mod tests {
     use super::*;
     use crate::partition::SegmentMode;
 
+    fn lengths_of(written: &WrittenNorms, field: Field) -> Option<&FieldLengths> {
+        written.lengths.iter().find(|(found, _)| *found == field).map(|(_, lengths)| lengths)
+    }
+
+    fn total_of(written: &WrittenNorms, field: Field, output: usize) -> Option<u64> {
+        lengths_of(written, field)?.outputs.get(output).copied()
+    }
+
     fn compare(source: &Source, children: u16, mode: SegmentMode) {
         let map = fixture::deal(source, children, mode, |number| (number % 11) as u16);
         let schema = source.schema();
@@ -161,17 +162,11 @@ mod tests {
                     let found = composite.open_read(field).unwrap().read_bytes().unwrap();
                     assert_eq!(found.as_slice(), expected);
                     assert_eq!(found.len(), group.outputs[output].num_docs as usize);
-                    let sum: u64 = expected.iter().map(|&id| u64::from(FieldNormReader::id_to_fieldnorm(id))).sum();
-                    assert_eq!(total(&written, field, output), Some(sum));
+                    let total = expected.iter().map(|&id| u64::from(FieldNormReader::id_to_fieldnorm(id))).sum();
+                    assert_eq!(total_of(&written, field, output), Some(total));
                 }
             }
         }
-    }
-
-    /// Summed length of `field` in `output`; `None` without norms.
-    fn total(written: &WrittenNorms, field: Field, output: usize) -> Option<u64> {
-        let (_, lengths) = written.lengths.iter().find(|(with_norms, _)| *with_norms == field)?;
-        lengths.outputs.get(output).copied()
     }
 
     #[test]
@@ -191,26 +186,29 @@ mod tests {
     }
 
     #[test]
-    fn totals_are_sums_of_lengths() {
+    fn totals_are_sums_of_lengths_and_say_whether_they_are_exact() {
         let docs = vec![
             r#"{"id":"a","title":"one two three"}"#.to_owned(),
             r#"{"id":"b","title":"one"}"#.to_owned(),
             r#"{"id":"c"}"#.to_owned(),
+            r#"{"id":"d","title":"deleted words"}"#.to_owned(),
+            format!(r#"{{"id":"e","body":"{}"}}"#, "word ".repeat(41)),
         ];
-        let index = fixture::index(fixture::schema(), &[docs], &[], None);
-        let map = fixture::deal(&index.source, 2, SegmentMode::One, |number| u16::from(number == 3));
+        let index = fixture::index(fixture::schema(), &[docs], &["d"], None);
+        let map = fixture::deal(&index.source, 2, SegmentMode::One, |number| u16::from(number >= 3));
         let files = MemoryFiles::default();
         let written = write(&index.source, &map.groups[0], &files, &fixture::ids(&map.groups[0])).unwrap();
-        let field = |name| index.source.schema().get_field(name).unwrap();
-        assert_eq!(total(&written, field("title"), 0), Some(4));
-        assert_eq!(total(&written, field("title"), 1), Some(0));
-        assert_eq!(total(&written, field("u"), 0), None);
-        assert_eq!(total(&written, field("title"), 2), None);
+        let lengths = |name| lengths_of(&written, index.source.schema().get_field(name).unwrap());
+        assert_eq!(lengths("title"), Some(&FieldLengths { outputs: vec![4, 0], dropped: 2, exact: true }));
+        // 41 tokens are stored as 40.
+        assert_eq!(lengths("body"), Some(&FieldLengths { outputs: vec![0, 40], dropped: 0, exact: false }));
+        assert_eq!(lengths("u"), None);
     }
 
     #[test]
     fn a_segment_that_alone_lacks_a_fields_norms_is_named() {
-        let segments = [fixture::documents(0, 5), fixture::documents(10, 5)];
+        // No document has a title: a segment with terms and no norms is refused when it is opened.
+        let segments = ["a", "b"].map(|id| vec![format!(r#"{{"id":"{id}"}}"#), format!(r#"{{"id":"{id}{id}"}}"#)]);
         let index = fixture::index(fixture::schema(), &segments, &[], None);
         let title = index.source.schema().get_field("title").unwrap();
         let lacking = |segments: std::ops::Range<usize>| {
@@ -237,6 +235,6 @@ mod tests {
         );
         assert!(error.to_string().contains("field \"title\" has no norms"), "{error}");
         // A source without any: length 0 everywhere.
-        assert_eq!(total(&lacking(0..2).unwrap(), title, 0), Some(0));
+        assert_eq!(total_of(&lacking(0..2).unwrap(), title, 0), Some(0));
     }
 }

@@ -20,8 +20,8 @@
 //! | `numeric`, `dictionary`, `addresses` | the three kinds of columns |
 //! | `merge`, `terms` | dictionaries of several segments as one stream; sets of ordinals |
 //!
-//! Memory: per output the buffer of its file; 1 byte per document for sparse columns; per distinct string of the column
-//! at hand what `dictionary` says; 16 bytes per address of one output.
+//! Memory: per output the buffer of its file; for sparse columns 1 byte per document, or 16 MiB; per distinct string of
+//! the column at hand what `dictionary` says; 16 bytes per address of one output.
 
 mod addresses;
 mod column;
