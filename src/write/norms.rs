@@ -34,8 +34,10 @@ pub(super) struct WrittenNorms {
 /// Lengths of one field in tokens, as its norms tell them, summed up by where documents go.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct FieldLengths {
-    /// By output.
+    /// By output, at least: a norm stands for the shortest length that has it.
     pub(super) outputs: Vec<u64>,
+    /// By output, at most. Equal to `outputs` where norms are exact.
+    pub(super) most: Vec<u64>,
     /// Over documents that go nowhere.
     pub(super) dropped: u64,
     /// Whether every norm was an exact number of tokens.
@@ -48,6 +50,9 @@ pub(super) struct FieldLengths {
 /// [`Error::Corrupt`] if a field has norms in some segments of the source only, or not one per document; [`Error::Io`].
 pub(super) fn write(source: &Source, group: &Group, files: &dyn ChildFiles, ids: &[String]) -> Result<WrittenNorms> {
     let lengths: Vec<u64> = (0..=u8::MAX).map(|id| u64::from(FieldNormReader::id_to_fieldnorm(id))).collect();
+    // The longest field with a norm is one token shorter than the shortest with the next norm.
+    let next = lengths.iter().skip(1).map(|&next| next - 1);
+    let longest: Vec<u64> = next.chain(lengths.last().copied()).collect();
     let mut writers = Vec::with_capacity(group.outputs.len());
     for (output, id) in group.outputs.iter().zip(ids) {
         let name = Component::FieldNorms.file_name(id);
@@ -60,16 +65,17 @@ pub(super) fn write(source: &Source, group: &Group, files: &dyn ChildFiles, ids:
             continue;
         }
         let segments = norms_of(source, group, field)?;
-        let mut sums = FieldLengths { outputs: Vec::with_capacity(writers.len()), dropped: 0, exact: true };
+        let mut sums = FieldLengths { exact: true, ..FieldLengths::default() };
         for (output, (writer, name)) in writers.iter_mut().enumerate() {
             let part = writer.begin(field);
-            let mut total = 0;
+            let (mut total, mut most) = (0, 0);
             let mut chunk = Vec::with_capacity(CHUNK);
             for row in group.rows(output) {
                 // A field without any norms in the source has length 0 everywhere.
                 let segment = segments.get(row.segment).and_then(Option::as_ref);
                 let id = segment.and_then(|norms| norms.get(row.doc as usize)).copied().unwrap_or(0);
                 total += lengths.get(usize::from(id)).copied().unwrap_or(0);
+                most += longest.get(usize::from(id)).copied().unwrap_or(0);
                 sums.exact &= id < FIRST_LOSSY;
                 chunk.push(id);
                 if chunk.len() == CHUNK {
@@ -79,6 +85,7 @@ pub(super) fn write(source: &Source, group: &Group, files: &dyn ChildFiles, ids:
             }
             part.write_all(&chunk).map_err(Error::io("write", &*name))?;
             sums.outputs.push(total);
+            sums.most.push(most);
         }
         for (segment, norms) in segments.iter().enumerate() {
             for (doc, &id) in (0..).zip(norms.iter().flat_map(|norms| norms.iter())) {
@@ -199,9 +206,15 @@ mod tests {
         let files = MemoryFiles::default();
         let written = write(&index.source, &map.groups[0], &files, &fixture::ids(&map.groups[0])).unwrap();
         let lengths = |name| lengths_of(&written, index.source.schema().get_field(name).unwrap());
-        assert_eq!(lengths("title"), Some(&FieldLengths { outputs: vec![4, 0], dropped: 2, exact: true }));
+        assert_eq!(
+            lengths("title"),
+            Some(&FieldLengths { outputs: vec![4, 0], most: vec![4, 0], dropped: 2, exact: true })
+        );
         // 41 tokens are stored as 40.
-        assert_eq!(lengths("body"), Some(&FieldLengths { outputs: vec![0, 40], dropped: 0, exact: false }));
+        assert_eq!(
+            lengths("body"),
+            Some(&FieldLengths { outputs: vec![0, 40], most: vec![0, 41], dropped: 0, exact: false })
+        );
         assert_eq!(lengths("u"), None);
     }
 

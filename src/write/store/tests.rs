@@ -1,4 +1,5 @@
-//! Our store writer against tantivy's: equal bytes, whatever the documents, codec and block size.
+//! Our store writer against tantivy's: equal bytes, whatever the documents, codec and block size. Documents have at least
+//! the byte that every stored document has; of an empty one at the end tantivy's writer would lose track.
 
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -67,7 +68,7 @@ proptest! {
 
     #[test]
     fn our_store_is_tantivys_byte_for_byte(
-        docs in prop::collection::vec(prop::collection::vec(0u8..5, 0..400), 0..300),
+        docs in prop::collection::vec(prop::collection::vec(0u8..5, 1..400), 0..300),
         compressor in compressors(),
         block_size in prop_oneof![1usize..200, 1000usize..20_000],
     ) {
