@@ -150,6 +150,21 @@ pub enum Error {
         types: String,
     },
 
+    /// A child segment's column would be larger than the format allows.
+    #[error(
+        "column {column:?} of child {child} would have {size} {what}, the format holds 4294967295; use --max-docs-per-segment or more shards"
+    )]
+    ColumnTooLarge {
+        /// Column name.
+        column: String,
+        /// Index of the child.
+        child: usize,
+        /// What there would be too much of: `values`, `bytes of dictionary`.
+        what: &'static str,
+        /// How many.
+        size: u64,
+    },
+
     /// A segment would have more documents than tantivy allows.
     #[error(
         "child {child} would get {docs} documents in one segment, tantivy's limit is {limit}; use --max-docs-per-segment or more shards"
@@ -255,6 +270,7 @@ impl Error {
             | Error::Keys(_)
             | Error::Census { .. }
             | Error::Manifest { .. }
+            | Error::ColumnTooLarge { .. }
             | Error::TooManyDocs { .. } => ErrorKind::Failed,
             Error::Field { .. } | Error::Route(_) | Error::Usage(_) | Error::ColumnTypes { .. } => ErrorKind::Usage,
             Error::Difference(_) => ErrorKind::Difference,

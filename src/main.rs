@@ -1,3 +1,9 @@
 //! The process edge: arguments in, exit code out.
 
-fn main() {}
+mod cli;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    cli::main(std::env::args_os().collect())
+}

@@ -1,11 +1,18 @@
 //! What a job would write, before it writes: documents and predicted bytes per child, peak disk, warnings.
 //!
-//! `--dry-run` shows the very value that execution spends.
+//! Input: the source, the doc map, the census. Output: a [`Plan`]: `--dry-run` shows the very value that execution
+//! spends. Cost: a few thousand term look-ups.
+
+mod predict;
+
+use std::path::PathBuf;
 
 use serde::Serialize;
 
 use crate::partition::{Census, KeyReading, SegmentMode};
 use crate::route::{ShardNumber, SplitSpec};
+
+pub(crate) use predict::{predict_linked, predict_rewritten};
 
 /// How children are made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, serde::Deserialize)]
@@ -16,6 +23,17 @@ pub enum Method {
     Rewrite,
     /// Children share the source's segment files by hard link, with one alive bitset each.
     Link,
+}
+
+impl Method {
+    /// Lower-case name, as in options and JSON.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Method::Rewrite => "rewrite",
+            Method::Link => "link",
+        }
+    }
 }
 
 /// One child of a plan.
@@ -35,12 +53,12 @@ pub struct PlannedChild {
 #[derive(Clone, Debug, Serialize)]
 pub struct Plan {
     /// Source directory.
-    pub source: std::path::PathBuf,
+    pub source: PathBuf,
     /// Target directory.
-    pub out: std::path::PathBuf,
+    pub out: PathBuf,
     /// How.
     pub method: Method,
-    /// Segment layout.
+    /// Segment layout; linked children keep the source's segments.
     pub segments: SegmentMode,
     /// Routing.
     pub routing: SplitSpec,
@@ -58,7 +76,7 @@ pub struct Plan {
     pub census: Census,
     /// Size of the source's segment files in bytes.
     pub source_bytes: u64,
-    /// Most bytes that will be taken on the target file system while the job runs.
+    /// Most bytes that will be taken on the target file system while the job runs: the children, nothing else.
     pub peak_disk_bytes: u64,
     /// What an operator should know before running this.
     pub warnings: Vec<String>,

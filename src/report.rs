@@ -1,6 +1,7 @@
 //! What a finished job did, in numbers.
 
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
@@ -8,6 +9,7 @@ use crate::plan::Plan;
 use crate::progress::Stage;
 use crate::route::ShardNumber;
 use crate::verify::VerifyReport;
+use crate::write::SourceReads;
 
 /// Time a stage took.
 #[derive(Clone, Copy, Debug, Serialize)]
@@ -16,8 +18,42 @@ pub struct StageTime {
     pub stage: Stage,
     /// Wall-clock seconds.
     pub wall_seconds: f64,
-    /// CPU seconds of the whole process, all threads.
+    /// CPU seconds of the whole process, all threads, user and system; 0 where the system does not tell.
     pub cpu_seconds: f64,
+}
+
+/// Measures a stage.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Stopwatch {
+    wall: Instant,
+    cpu: Duration,
+}
+
+impl Stopwatch {
+    pub(crate) fn start() -> Stopwatch {
+        Stopwatch { wall: Instant::now(), cpu: cpu_time() }
+    }
+
+    pub(crate) fn stop(self, stage: Stage) -> StageTime {
+        StageTime {
+            stage,
+            wall_seconds: self.wall.elapsed().as_secs_f64(),
+            cpu_seconds: cpu_time().saturating_sub(self.cpu).as_secs_f64(),
+        }
+    }
+}
+
+#[cfg(unix)]
+fn cpu_time() -> Duration {
+    use rustix::time::{ClockId, clock_gettime};
+
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    Duration::new(u64::try_from(time.tv_sec).unwrap_or(0), u32::try_from(time.tv_nsec).unwrap_or(0))
+}
+
+#[cfg(not(unix))]
+fn cpu_time() -> Duration {
+    Duration::ZERO
 }
 
 /// One child as written.
@@ -31,7 +67,7 @@ pub struct ChildReport {
     pub docs: u64,
     /// Segments.
     pub segments: usize,
-    /// Bytes of its files; linked ones included.
+    /// Bytes of its segment files; linked ones included.
     pub bytes: u64,
 }
 
@@ -42,6 +78,8 @@ pub struct SplitReport {
     pub plan: Plan,
     /// The children, ascending by shard number.
     pub children: Vec<ChildReport>,
+    /// What a rewrite read of the source; `None` for links, which read next to nothing.
+    pub reads: Option<SourceReads>,
     /// What verification found; `None` if it was switched off.
     pub verify: Option<VerifyReport>,
     /// Wall and CPU per stage.

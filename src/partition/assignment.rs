@@ -55,7 +55,7 @@ impl Assignment {
 }
 
 /// Documents per child of one source segment.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, serde::Deserialize)]
 pub struct SegmentCensus {
     /// Segment id.
     pub segment: String,
@@ -68,7 +68,7 @@ pub struct SegmentCensus {
 }
 
 /// Documents per child and per segment.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, serde::Deserialize)]
 pub struct Census {
     /// Live documents of the source.
     pub live: u64,

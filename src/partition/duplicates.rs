@@ -128,7 +128,7 @@ fn merge_dictionaries(field: &KeyField, segments: &[(&Segment, bool, Bits)], can
         if distinct == 0 || *term != last {
             distinct += 1;
             last.clone_from(term);
-            if distinct % TERMS_PER_CHECK == 0 {
+            if distinct.is_multiple_of(TERMS_PER_CHECK) {
                 cancel.check()?;
             }
         }
@@ -204,7 +204,7 @@ fn repeated_in_stores(
                 return Ok(None);
             }
             ids.insert(store.key().into());
-            if ids.len() % 1024 == 0 {
+            if ids.len().is_multiple_of(1024) {
                 cancel.check()?;
             }
         }

@@ -11,6 +11,8 @@ mod duplicates;
 mod keys;
 mod problems;
 mod sort;
+#[cfg(test)]
+mod tests;
 mod walk;
 
 pub use assignment::{Assigned, Assignment, Census, NO_CHILD, SegmentCensus, assign};

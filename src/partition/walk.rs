@@ -98,7 +98,7 @@ impl Walk<'_> {
         let mut children = std::mem::take(&mut walked.children);
         let mut reported = 0;
         for (doc, slot) in (0..segment.max_doc()).zip(&mut children) {
-            if doc % DOCS_PER_CHECK == 0 {
+            if doc.is_multiple_of(DOCS_PER_CHECK) {
                 self.cancel.check()?;
                 self.progress.advance(Stage::Route, Work::docs(walked.census.live - reported));
                 reported = walked.census.live;

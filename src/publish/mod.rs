@@ -1,1 +1,27 @@
 //! Staging, syncing, publishing, recovery: the only module that changes directories.
+//!
+//! Input: a target and what will be written there. Output: children at `OUT/<shard number>`, all visible at once, or
+//! nothing. [`layout`] draws the directories; [`Staging`] takes a set from its first file to the rename; [`recover`]
+//! brings a target that a crash left behind back to whole or absent; [`FileSystem`] is where effects happen.
+
+mod files;
+mod fs;
+pub mod layout;
+mod manifest;
+mod manifest_file;
+mod recover;
+mod removal;
+mod seal;
+mod staging;
+
+pub use fs::{Access, Fault, FaultyFs, FileSystem, Kind, Lock, RealFs};
+pub use layout::{Layout, is_manifest};
+pub use manifest::{
+    ChildManifest, ChildSegment, FORMAT, RoutingRecord, SegmentLineage, SetChild, SetManifest, SourceLineage,
+    StagedChild,
+};
+pub use manifest_file::{read_child, read_set};
+pub use recover::{RecoverAction, RecoverReport, recover};
+pub use removal::Removal;
+pub use seal::Proof;
+pub use staging::{Published, SplitRecord, Staging, check_free};

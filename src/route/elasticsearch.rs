@@ -26,7 +26,7 @@ impl Elasticsearch {
         check_number_of_shards(u64::from(number_of_shards))?;
         let illegal = RouteError::RoutingShards { number_of_routing_shards, number_of_shards };
         let Ok(routing_shards) = i32::try_from(number_of_routing_shards) else { return Err(illegal) };
-        if routing_shards == 0 || number_of_routing_shards % number_of_shards != 0 {
+        if routing_shards == 0 || !number_of_routing_shards.is_multiple_of(number_of_shards) {
             return Err(illegal);
         }
         Ok(Elasticsearch {

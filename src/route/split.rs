@@ -226,7 +226,7 @@ fn routing_shards(spec: &SplitSpec, target: u32) -> Result<u32, RouteError> {
         None => default_number_of_routing_shards(source_shards),
     };
     Elasticsearch::new(source_shards, number_of_routing_shards)?;
-    if number_of_routing_shards % target == 0 {
+    if number_of_routing_shards.is_multiple_of(target) {
         return Ok(number_of_routing_shards);
     }
     Err(RouteError::Into {
@@ -256,8 +256,10 @@ fn check_partition_size(spec: &SplitSpec, after: &Router) -> Result<(), RouteErr
 /// Divisors of `number` that could be a number of children, ascending.
 fn divisors(number: u32) -> Vec<u32> {
     let small = (1u32..).take_while(|&divisor| u64::from(divisor).pow(2) <= u64::from(number));
-    let mut all: Vec<u32> =
-        small.filter(|divisor| number % divisor == 0).flat_map(|divisor| [divisor, number / divisor]).collect();
+    let mut all: Vec<u32> = small
+        .filter(|divisor| number.is_multiple_of(*divisor))
+        .flat_map(|divisor| [divisor, number / divisor])
+        .collect();
     all.sort_unstable();
     all.dedup();
     all.retain(|&divisor| divisor <= MAX_CHILDREN);

@@ -48,7 +48,7 @@ impl Source {
     /// ending it: total is [`Source::num_checked_bytes`].
     ///
     /// # Errors
-    /// [`Error::Interrupted`].
+    /// [`Error::Interrupted`](crate::Error::Interrupted).
     pub fn check_checksums(
         &self,
         threads: usize,

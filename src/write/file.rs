@@ -85,7 +85,7 @@ impl FileWriter {
     }
 
     /// Writes the footer and closes the file.
-    pub(super) fn finish(mut self) -> Result<WrittenFile> {
+    pub(super) fn finish(self) -> Result<WrittenFile> {
         let name = self.name.clone();
         self.finish_inner().map_err(Error::io("write", name))
     }
@@ -141,30 +141,20 @@ impl Write for FileWriter {
     }
 }
 
-/// A composite file: one part per field, ascending.
-pub(super) struct CompositeWriter {
-    file: FileWriter,
+/// The table of parts of a composite file.
+#[derive(Debug, Default)]
+pub(super) struct PartTable {
     parts: Vec<(Field, u64)>,
 }
 
-impl CompositeWriter {
-    pub(super) fn create(files: &dyn ChildFiles, child: usize, name: String) -> Result<CompositeWriter> {
-        Ok(CompositeWriter { file: FileWriter::create(files, child, name)?, parts: Vec::new() })
+impl PartTable {
+    /// The part of `field` begins at `offset`. Fields ascend.
+    pub(super) fn begin(&mut self, field: Field, offset: u64) {
+        self.parts.push((field, offset));
     }
 
-    /// Begins the part of `field`; what is written from now on belongs to it.
-    pub(super) fn begin(&mut self, field: Field) -> &mut FileWriter {
-        self.parts.push((field, self.file.len()));
-        &mut self.file
-    }
-
-    /// The file, to go on with the current part.
-    pub(super) fn file(&mut self) -> &mut FileWriter {
-        &mut self.file
-    }
-
-    /// Writes the table of parts and closes the file.
-    pub(super) fn finish(mut self) -> Result<WrittenFile> {
+    /// Writes the table behind the parts and closes the file.
+    pub(super) fn finish(self, mut file: FileWriter) -> Result<WrittenFile> {
         let mut table = Vec::new();
         write_vint(self.parts.len() as u64, &mut table);
         let mut previous = 0;
@@ -176,9 +166,36 @@ impl CompositeWriter {
         }
         let len = u32::try_from(table.len()).unwrap_or(u32::MAX);
         table.extend_from_slice(&len.to_le_bytes());
-        let name = self.file.name.clone();
-        self.file.write_all(&table).map_err(Error::io("write", name))?;
-        self.file.finish()
+        file.write_all(&table).map_err(Error::io("write", &file.name))?;
+        file.finish()
+    }
+}
+
+/// A composite file: one part per field, ascending.
+pub(super) struct CompositeWriter {
+    file: FileWriter,
+    table: PartTable,
+}
+
+impl CompositeWriter {
+    pub(super) fn create(files: &dyn ChildFiles, child: usize, name: String) -> Result<CompositeWriter> {
+        Ok(CompositeWriter { file: FileWriter::create(files, child, name)?, table: PartTable::default() })
+    }
+
+    /// Begins the part of `field`; what is written from now on belongs to it.
+    pub(super) fn begin(&mut self, field: Field) -> &mut FileWriter {
+        self.table.begin(field, self.file.len());
+        &mut self.file
+    }
+
+    /// The file, to go on with the current part.
+    pub(super) fn file(&mut self) -> &mut FileWriter {
+        &mut self.file
+    }
+
+    /// Writes the table of parts and closes the file.
+    pub(super) fn finish(self) -> Result<WrittenFile> {
+        self.table.finish(self.file)
     }
 }
 

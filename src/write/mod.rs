@@ -4,8 +4,20 @@
 //! [`WrittenSegment`] per child segment as proof of what was written. Nothing here decides where files go, syncs or
 //! renames: that is [`crate::publish`].
 
+mod alive;
+mod columns;
+mod dictionary;
 mod file;
+mod link;
+mod meta;
+mod norms;
 mod output;
 mod pool;
+mod postings;
+mod rewrite;
+mod store;
 
-pub use output::{ChildFiles, OutputFile, WrittenFile, WrittenSegment};
+pub use link::{link, source_file};
+pub use meta::{child_segment_id, child_segment_ids, managed_json, meta_json};
+pub use output::{ChildFiles, Linked, OutputFile, WrittenFile, WrittenSegment};
+pub use rewrite::{Rewritten, SourceReads, check, rewrite};

@@ -1,1 +1,292 @@
 //! Work that is cut into units, done in any order by several threads, and appended in order.
+//!
+//! A *track* is a sequence of units (ranges of terms, ranges of store blocks). Threads take units in turn, produce one
+//! piece per output from each, and append the pieces to the outputs in unit order. What an output receives therefore
+//! does not depend on the number of threads. How far a track may run ahead of its slowest append is bounded, and with
+//! it the memory that waiting pieces take.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use crossbeam::utils::Backoff;
+use parking::{Condvar, Mutex};
+
+use crate::error::{Error, Result};
+use crate::progress::Cancel;
+
+/// Locks that cannot be poisoned from the outside: a panic in a unit ends the whole run with an error anyway.
+mod parking {
+    use std::sync::PoisonError;
+
+    pub(super) use std::sync::Condvar;
+
+    #[derive(Debug)]
+    pub(super) struct Mutex<T>(std::sync::Mutex<T>);
+
+    impl<T> Mutex<T> {
+        pub(super) fn new(value: T) -> Mutex<T> {
+            Mutex(std::sync::Mutex::new(value))
+        }
+
+        pub(super) fn lock(&self) -> std::sync::MutexGuard<'_, T> {
+            self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        }
+
+        pub(super) fn into_inner(self) -> T {
+            self.0.into_inner().unwrap_or_else(PoisonError::into_inner)
+        }
+    }
+}
+
+/// Units of work that may run in any order, with appends that stay in order.
+pub(super) trait Track: Sync {
+    /// Number of units.
+    fn units(&self) -> usize;
+
+    /// Units whose pieces were appended everywhere.
+    fn appended(&self) -> usize;
+
+    /// Does unit `unit`. Called once for each, from any thread, started in ascending order.
+    fn run(&self, unit: usize) -> Result<()>;
+}
+
+struct State {
+    /// Next unit to start, per track.
+    next: Vec<usize>,
+    error: Option<Error>,
+}
+
+/// Runs all units of all tracks on `threads` threads. Earlier tracks are preferred.
+pub(super) fn run(tracks: &[&dyn Track], threads: usize, cancel: &Cancel) -> Result<()> {
+    let threads = threads.max(1);
+    // One unit being appended, one being produced per thread, and one to spare.
+    let ahead = 2 * threads;
+    let state = Mutex::new(State { next: vec![0; tracks.len()], error: None });
+    let progressed = Condvar::new();
+
+    let work = || {
+        loop {
+            let mut guard = state.lock();
+            let (track, unit) = loop {
+                if guard.error.is_some() {
+                    return;
+                }
+                let mut left = false;
+                let mut found = None;
+                for (index, track) in tracks.iter().enumerate() {
+                    let Some(next) = guard.next.get_mut(index) else { continue };
+                    if *next >= track.units() {
+                        continue;
+                    }
+                    left = true;
+                    if *next < track.appended() + ahead {
+                        found = Some((*track, *next));
+                        *next += 1;
+                        break;
+                    }
+                }
+                match found {
+                    Some(found) => break found,
+                    None if !left => return,
+                    None => guard = progressed.wait(guard).unwrap_or_else(std::sync::PoisonError::into_inner),
+                }
+            };
+            drop(guard);
+            let result = cancel.check().and_then(|()| track.run(unit));
+            if let Err(error) = result {
+                state.lock().error.get_or_insert(error);
+            }
+            // Taking the lock orders this wake-up after a sleeper's look at `appended`.
+            drop(state.lock());
+            progressed.notify_all();
+        }
+    };
+
+    if threads == 1 {
+        work();
+    } else {
+        let scope = crossbeam::thread::scope(|scope| {
+            for _ in 1..threads {
+                scope.spawn(|_| work());
+            }
+            work();
+        });
+        if scope.is_err() {
+            return Err(Error::Usage("a worker thread panicked".to_owned()));
+        }
+    }
+    match state.into_inner().error {
+        Some(error) => Err(error),
+        None => Ok(()),
+    }
+}
+
+/// Hands pieces to one appender per output, each in unit order.
+pub(super) struct InOrder<P, A> {
+    lanes: Vec<Lane<P, A>>,
+}
+
+struct Lane<P, A> {
+    appended: AtomicUsize,
+    queue: Mutex<Queue<P, A>>,
+}
+
+struct Queue<P, A> {
+    waiting: BTreeMap<usize, P>,
+    /// Taken out by the thread that appends.
+    appender: Option<A>,
+}
+
+impl<P: Send, A: Send> InOrder<P, A> {
+    pub(super) fn new(appenders: impl IntoIterator<Item = A>) -> InOrder<P, A> {
+        let lanes = appenders
+            .into_iter()
+            .map(|appender| Lane {
+                appended: AtomicUsize::new(0),
+                queue: Mutex::new(Queue { waiting: BTreeMap::new(), appender: Some(appender) }),
+            })
+            .collect();
+        InOrder { lanes }
+    }
+
+    /// Units appended to all outputs.
+    pub(super) fn appended(&self) -> usize {
+        self.lanes.iter().map(|lane| lane.appended.load(Ordering::Acquire)).min().unwrap_or(usize::MAX / 2)
+    }
+
+    /// Delivers the pieces of `unit`, one per output, and appends whatever is next.
+    pub(super) fn deliver(
+        &self,
+        unit: usize,
+        pieces: Vec<P>,
+        append: impl Fn(usize, &mut A, P) -> Result<()>,
+    ) -> Result<()> {
+        let lanes = self.lanes.len();
+        for (output, piece) in pieces.into_iter().enumerate() {
+            if let Some(lane) = self.lanes.get(output) {
+                lane.queue.lock().waiting.insert(unit, piece);
+            }
+        }
+        // Threads start at different outputs, so that they seldom meet.
+        for offset in 0..lanes {
+            let output = (unit + offset) % lanes.max(1);
+            if let Some(lane) = self.lanes.get(output) {
+                lane.drain(|appender, piece| append(output, appender, piece))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The appenders, after all units.
+    pub(super) fn into_appenders(self) -> impl Iterator<Item = A> {
+        self.lanes.into_iter().filter_map(|lane| lane.queue.into_inner().appender)
+    }
+}
+
+impl<P, A> Lane<P, A> {
+    fn drain(&self, append: impl Fn(&mut A, P) -> Result<()>) -> Result<()> {
+        let backoff = Backoff::new();
+        loop {
+            let mut queue = self.queue.lock();
+            let next = self.appended.load(Ordering::Relaxed);
+            if queue.appender.is_none() || !queue.waiting.contains_key(&next) {
+                // Either nothing is next, or another thread appends and will look again before it leaves.
+                return Ok(());
+            }
+            let (Some(mut appender), Some(piece)) = (queue.appender.take(), queue.waiting.remove(&next)) else {
+                backoff.spin();
+                continue;
+            };
+            drop(queue);
+            let result = append(&mut appender, piece);
+            let mut queue = self.queue.lock();
+            queue.appender = Some(appender);
+            self.appended.store(next + 1, Ordering::Release);
+            drop(queue);
+            result?;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Numbers {
+        units: usize,
+        lanes: InOrder<usize, Vec<usize>>,
+        most_waiting: AtomicUsize,
+        fail_at: Option<usize>,
+    }
+
+    impl Numbers {
+        fn new(units: usize, outputs: usize) -> Numbers {
+            let lanes = InOrder::new((0..outputs).map(|_| Vec::new()));
+            Numbers { units, lanes, most_waiting: AtomicUsize::new(0), fail_at: None }
+        }
+    }
+
+    impl Track for Numbers {
+        fn units(&self) -> usize {
+            self.units
+        }
+
+        fn appended(&self) -> usize {
+            self.lanes.appended()
+        }
+
+        fn run(&self, unit: usize) -> Result<()> {
+            self.most_waiting.fetch_max(unit.saturating_sub(self.lanes.appended()), Ordering::Relaxed);
+            if self.fail_at == Some(unit) {
+                return Err(Error::Usage(format!("unit {unit}")));
+            }
+            if unit % 7 == 0 {
+                std::thread::sleep(std::time::Duration::from_micros(300));
+            }
+            let pieces = (0..self.lanes.lanes.len()).map(|output| unit * 1000 + output).collect();
+            self.lanes.deliver(unit, pieces, |_, seen, piece| {
+                seen.push(piece);
+                Ok(())
+            })
+        }
+    }
+
+    #[test]
+    fn every_output_receives_every_unit_in_order_with_any_number_of_threads() {
+        for threads in [1, 2, 3, 8] {
+            let (first, second) = (Numbers::new(200, 5), Numbers::new(50, 2));
+            run(&[&first, &second], threads, &Cancel::new()).unwrap();
+            assert!(first.most_waiting.load(Ordering::Relaxed) <= 2 * threads, "ran too far ahead");
+            for (track, units) in [(first, 200), (second, 50)] {
+                for (output, seen) in track.lanes.into_appenders().enumerate() {
+                    let expected: Vec<usize> = (0..units).map(|unit| unit * 1000 + output).collect();
+                    assert_eq!(seen, expected, "{threads} threads, output {output}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_first_error_ends_the_run() {
+        for threads in [1, 4] {
+            let mut track = Numbers::new(100, 3);
+            track.fail_at = Some(17);
+            let error = run(&[&track], threads, &Cancel::new()).unwrap_err();
+            assert!(matches!(error, Error::Usage(message) if message == "unit 17"));
+        }
+    }
+
+    #[test]
+    fn cancelling_ends_the_run() {
+        let cancel = Cancel::new();
+        cancel.cancel();
+        let track = Numbers::new(10, 1);
+        assert!(matches!(run(&[&track], 2, &cancel), Err(Error::Interrupted)));
+    }
+
+    #[test]
+    fn a_track_without_outputs_still_runs() {
+        let track = Numbers::new(10, 0);
+        run(&[&track], 2, &Cancel::new()).unwrap();
+    }
+}

@@ -127,7 +127,7 @@ fn hash_dictionary(
             Error::corrupt(path(), format!("value {} of column {:?} is not UTF-8", hashes.len(), field.name))
         })?;
         hashes.push(routing_hash(text));
-        if hashes.len() % TERMS_PER_CHECK == 0 {
+        if hashes.len().is_multiple_of(TERMS_PER_CHECK) {
             cancel.check()?;
         }
     }

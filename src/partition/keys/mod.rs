@@ -9,7 +9,8 @@
 //! 1. the column, if numbers or untokenised text are in it: every distinct text is hashed once;
 //! 2. the term dictionary, if the field is indexed with the `raw` tokenizer or holds numbers: every term is hashed
 //!    once. tantivy does not index terms over 65,530 bytes; where the field is stored too, documents without a term are
-//!    looked up in the doc store;
+//!    looked up in the doc store (which a sparse routing field pays for: one pass over the store). A document with one
+//!    such value beside an indexed one counts with the indexed one;
 //! 3. the doc store: stored text even of a tokenised field, stored numbers.
 //!
 //! Cost in memory per field: 4 bytes per distinct text of a column, 4 bytes and 2 bits per document for terms, nothing

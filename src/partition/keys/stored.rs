@@ -194,7 +194,7 @@ mod tests {
         value(2, b"\x0d\x84\x00\x81k\x0c\x82\x0b\x09\x01\x00\x81l\x00\x81v");
         value(1, b"\x0c\x83\x0b\x00\x81y\x0d\x82\x00\x81k\x00\x81v");
         value(1, &[2, 255, 255, 255, 255, 255, 255, 255, 255]);
-        value(1, b"\x07\x00\x99{\"text\":\"z\",\"tokens\":[]}");
+        value(1, b"\x07\x00\x98{\"text\":\"z\",\"tokens\":[]}");
         value(1, &[5, 0, 0, 0, 0, 0, 0, 0, 0]);
         value(2, b"\x03\x81f");
         bytes

@@ -55,7 +55,7 @@ impl TermKeys {
             let ord = usize::try_from(terms.term_ord()).unwrap_or(usize::MAX);
             lists.for_each(terms.value(), |doc| keys.add(doc, hash, segment.is_alive(doc).then_some(ord)))?;
             keys.hashed += 1;
-            if keys.hashed % TERMS_PER_CHECK == 0 {
+            if keys.hashed.is_multiple_of(TERMS_PER_CHECK) {
                 cancel.check()?;
             }
         }

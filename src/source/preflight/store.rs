@@ -86,15 +86,14 @@ fn check_codec(path: &Path, codec: u8) -> Result<StoreCodec> {
 }
 
 /// A run of documents and the bytes it takes.
-struct Checkpoint {
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Run {
     docs: u64,
-    start: u64,
     bytes: u64,
 }
 
 fn check_skip_index(index: &[u8], blocks_len: u64, max_doc: u32) -> Result<(), String> {
     let mut index = Bytes::new(index);
-    let cut_off = || "is cut off".to_owned();
     let num_layers = index.vint().ok_or_else(cut_off)?;
     // An end takes one byte or more, so a false count runs out of bytes before it costs memory.
     let mut ends = Vec::new();
@@ -111,47 +110,122 @@ fn check_skip_index(index: &[u8], blocks_len: u64, max_doc: u32) -> Result<(), S
     if index.len() != 0 {
         return Err(format!("has {} bytes after its last layer", index.len()));
     }
-    if layers.is_empty() && (max_doc != 0 || blocks_len != 0) {
-        return Err(format!("names no block, there are {blocks_len} bytes of blocks and {max_doc} documents"));
+
+    // From the blocks upwards: what a layer names must be what stands below it.
+    let mut below: Option<Vec<Run>> = None;
+    for layer in layers.iter().rev() {
+        below = Some(walk_layer(layer, below.as_deref(), Run { docs: u64::from(max_doc), bytes: blocks_len })?);
     }
-    // Every layer must cover all documents, and exactly the bytes of what it names.
-    let covered = layers.iter().skip(1).map(|layer| layer.len() as u64).chain([blocks_len]);
-    for (layer, expected_bytes) in layers.iter().zip(covered) {
-        let (docs, bytes) = walk_layer(layer)?;
-        if docs != u64::from(max_doc) || bytes != expected_bytes {
-            return Err(format!("covers {docs} documents in {bytes} bytes, of {max_doc} in {expected_bytes}"));
-        }
+    if below.is_none() && (max_doc != 0 || blocks_len != 0) {
+        return Err(format!("names no block of {blocks_len} bytes and {max_doc} documents"));
     }
     Ok(())
 }
 
-/// Documents and bytes that a layer covers, without gaps from the first of each.
-fn walk_layer(layer: &[u8]) -> Result<(u64, u64), String> {
+fn cut_off() -> String {
+    "is cut off".to_owned()
+}
+
+/// Walks a layer and returns its groups. Its checkpoints must be the groups `below` it; those of the last layer, which
+/// has none below, must follow each other and cover `blocks`.
+fn walk_layer(layer: &[u8], below: Option<&[Run]>, blocks: Run) -> Result<Vec<Run>, String> {
     let mut layer = Bytes::new(layer);
-    let mut next = Checkpoint { docs: 0, start: 0, bytes: 0 };
+    let mut below_iter = below.map(|below| below.iter());
+    let mut groups = Vec::new();
+    let mut covered = Run::default();
     while layer.len() != 0 {
-        walk_group(&mut layer, &mut next)?;
+        let (before, first) = (layer.len(), covered);
+        let count = layer.vint().filter(|count| *count > 0).ok_or_else(cut_off)?;
+        let (Some(doc), Some(start)) = (layer.vint(), layer.vint()) else { return Err(cut_off()) };
+        if (Run { docs: doc, bytes: start }) != covered {
+            let Run { docs, bytes } = covered;
+            return Err(format!("goes on at document {doc} and byte {start}, not at {docs} and {bytes}"));
+        }
+        for _ in 0..count {
+            let (Some(docs), Some(bytes)) = (layer.vint(), layer.vint()) else { return Err(cut_off()) };
+            let run = Run { docs, bytes };
+            if below_iter.as_mut().is_some_and(|below| below.next() != Some(&run)) {
+                return Err(format!("names {docs} documents in {bytes} bytes that its next layer does not have"));
+            }
+            if docs == 0 || docs > u64::from(u32::MAX) || bytes > u64::from(u32::MAX) {
+                return Err(format!("has a block of {docs} documents in {bytes} bytes"));
+            }
+            // Addends of 32 bits that take two bytes of file each: the sums stay in 64.
+            covered.docs += docs;
+            covered.bytes += bytes;
+        }
+        groups.push(Run { docs: covered.docs - first.docs, bytes: (before - layer.len()) as u64 });
     }
-    Ok((next.docs, next.start))
+    let due =
+        below.map_or(blocks, |below| Run { docs: blocks.docs, bytes: below.iter().map(|group| group.bytes).sum() });
+    if covered == due {
+        return Ok(groups);
+    }
+    let (Run { docs, bytes }, due) = (covered, due);
+    Err(format!("covers {docs} documents in {bytes} bytes, of {} in {}", due.docs, due.bytes))
 }
 
-fn walk_group(layer: &mut Bytes<'_>, next: &mut Checkpoint) -> Result<(), String> {
-    let cut_off = || "is cut off".to_owned();
-    let count = layer.vint().filter(|count| *count > 0).ok_or_else(cut_off)?;
-    let (Some(doc), Some(start)) = (layer.vint(), layer.vint()) else { return Err(cut_off()) };
-    if (doc, start) != (next.docs, next.start) {
-        let (docs, bytes) = (next.docs, next.start);
-        return Err(format!("goes on at document {doc} and byte {start}, not at {docs} and {bytes}"));
-    }
-    for _ in 0..count {
-        let (Some(docs), Some(bytes)) = (layer.vint(), layer.vint()) else { return Err(cut_off()) };
-        if docs == 0 || docs > u64::from(u32::MAX) || bytes > u64::from(u32::MAX) {
-            return Err(format!("has a block of {docs} documents in {bytes} bytes"));
+#[cfg(test)]
+#[allow(clippy::cast_possible_truncation, reason = "numbers in these tests are small")]
+mod tests {
+    use super::*;
+    use tantivy_common::VInt;
+
+    fn vints(values: &[u64]) -> Vec<u8> {
+        let mut out = Vec::new();
+        for &value in values {
+            VInt(value).serialize_into_vec(&mut out);
         }
-        // Each addend has 32 bits and takes a byte of file, so the sums stay in 64.
-        next.docs += docs;
-        next.start += bytes;
-        next.bytes = bytes;
+        out
     }
-    Ok(())
+
+    /// A skip index of the given layers.
+    fn index(layers: &[Vec<u8>]) -> Vec<u8> {
+        let mut head = vec![layers.len() as u64];
+        for layer in layers {
+            head.push(head.iter().skip(1).last().unwrap_or(&0) + layer.len() as u64);
+        }
+        [vints(&head), layers.concat()].concat()
+    }
+
+    /// Two groups of two and one blocks: documents 0..2, 2..5 and 5..6 in 10, 20 and 30 bytes.
+    fn blocks() -> [Vec<u8>; 2] {
+        [vints(&[2, 0, 0, 2, 10, 3, 20]), vints(&[1, 5, 30, 1, 30])]
+    }
+
+    fn upper(docs: [u64; 2]) -> Vec<u8> {
+        let [first, second] = blocks();
+        vints(&[2, 0, 0, docs[0], first.len() as u64, docs[1], second.len() as u64])
+    }
+
+    #[test]
+    fn an_index_whose_layers_name_each_other_and_all_blocks_passes() {
+        let sound = index(&[upper([5, 1]), blocks().concat()]);
+        assert_eq!(check_skip_index(&sound, 60, 6), Ok(()));
+        assert_eq!(check_skip_index(&index(&[]), 0, 0), Ok(()));
+        assert_eq!(check_skip_index(&index(&[blocks()[0].clone()]), 30, 5), Ok(()));
+        // Seeking goes on from group to group, so an upper layer is for speed alone.
+        assert_eq!(check_skip_index(&index(&[blocks().concat()]), 60, 6), Ok(()));
+    }
+
+    #[test]
+    fn an_index_that_misses_or_misplaces_blocks_is_refused() {
+        let [first, second] = blocks();
+        let sound = index(&[upper([5, 1]), blocks().concat()]);
+        for (what, bytes, blocks_len, max_doc, words) in [
+            ("another document", sound.clone(), 60, 7, "6 documents in 60 bytes, of 7 in 60"),
+            ("another byte", sound.clone(), 59, 6, "6 documents in 60 bytes, of 6 in 59"),
+            ("cut off", sound[..sound.len() - 1].to_vec(), 60, 6, "cut off"),
+            ("longer", [&sound[..], &[0x81]].concat(), 60, 6, "1 bytes after"),
+            ("upper layer lies", index(&[upper([4, 2]), blocks().concat()]), 60, 6, "does not have"),
+            ("a gap", index(&[vints(&[1, 0, 0, 5, 7]), [vints(&[1, 1, 0, 5, 60])].concat()]), 60, 6, "goes on at"),
+            ("an empty group", index(&[[vec![0x80], first, second].concat()]), 60, 6, "cut off"),
+            ("no layer", index(&[]), 60, 6, "names no block"),
+            ("a million layers", vints(&[1_000_000]), 60, 6, "cut off"),
+            ("a block without documents", index(&[vints(&[1, 0, 0, 0, 60])]), 60, 0, "a block of 0 documents"),
+        ] {
+            let problem = check_skip_index(&bytes, blocks_len, max_doc).unwrap_err();
+            assert!(problem.contains(words), "{what}: {problem}");
+        }
+    }
 }

@@ -1,0 +1,65 @@
+//! The command line: picks the words, the bars and the exit codes for what the library counts.
+//!
+//! Input: the process arguments, and SIGINT, SIGTERM or SIGHUP as a wish to stop. Output: results on stdout (text, or
+//! one typed JSON object per line), everything else on stderr, and an exit code. Nothing here knows how to split: each
+//! command turns its arguments into one call of the library and renders what comes back.
+//!
+//! | file | what |
+//! |---|---|
+//! | `args` | the command and the flags that several commands share |
+//! | `plan`, `split`, `verify`, `recover`, `inspect` | one command each: its flags, its call, its text |
+//! | `console` | where output goes: stdout, stderr, closed pipes |
+//! | `human`, `json` | aligned tables and units; typed lines |
+//! | `findings` | what verification found |
+//! | `progress` | bars on a terminal |
+//! | `interrupt` | signals |
+//! | `exit` | exit codes, and errors in one line |
+
+mod args;
+mod console;
+mod exit;
+mod findings;
+mod human;
+mod inspect;
+mod interrupt;
+mod json;
+mod plan;
+mod progress;
+mod recover;
+mod split;
+mod verify;
+
+use std::ffi::OsString;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::process::ExitCode;
+
+use args::Command;
+use console::Console;
+use exit::Exit;
+
+/// Runs the command that `args` (the program's name first) asks for.
+pub(crate) fn main(args: Vec<OsString>) -> ExitCode {
+    let cli = match args::parse(&args) {
+        Ok(cli) => cli,
+        Err(error) => return console::clap_message(&error, args::wants_json(&args)).into(),
+    };
+    let console = Console::new(cli.output.json, cli.output.quiet);
+    console.start_log();
+    // A panic is a defect, but still a failed run: callers are promised one of the documented exit codes.
+    let outcome = catch_unwind(AssertUnwindSafe(|| run(&cli.command, &console)));
+    match outcome {
+        Ok(Ok(exit)) => exit.into(),
+        Ok(Err(error)) => console.failure(&error).into(),
+        Err(_) => console.defect().into(),
+    }
+}
+
+fn run(command: &Command, console: &Console) -> shardsplit::Result<Exit> {
+    match command {
+        Command::Plan(args) => plan::run(args, console),
+        Command::Split(args) => split::run(args, console),
+        Command::Verify(args) => verify::run(args, console),
+        Command::Recover(args) => recover::run(args, console),
+        Command::Inspect(args) => inspect::run(args, console),
+    }
+}

@@ -1,0 +1,257 @@
+//! `shardsplit plan`: what `split` would do with the same flags.
+
+use std::fmt::Write;
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use shardsplit::Result;
+use shardsplit::job::Job;
+use shardsplit::partition::{KeyPlane, MAX_DOCS_PER_SEGMENT, SegmentMode};
+use shardsplit::plan::{Method, Plan};
+use shardsplit::route::{RoutingFunction, SplitSpec};
+use shardsplit::verify::VerifyLevel;
+
+use super::args::{self, IndexArgs, PolicyArgs, RoutingArgs, ThreadArgs};
+use super::console::Console;
+use super::exit::Exit;
+use super::human::{self, Align, Table};
+use super::interrupt;
+
+/// Show what `split` would do, and write nothing
+///
+/// Opens and checks the index, reads and hashes the key of every document, and prints documents and predicted bytes
+/// per child, the most disk space needed, and what an operator should know. Costs one pass over the key field: seconds
+/// for a column or a raw-indexed field, a pass over the doc store otherwise.
+#[derive(Args, Debug)]
+pub(crate) struct PlanArgs {
+    #[command(flatten)]
+    pub(crate) job: JobArgs,
+}
+
+/// What a split needs to know: the flags of `plan` and `split`.
+#[derive(Args, Debug)]
+pub(crate) struct JobArgs {
+    #[command(flatten)]
+    index: IndexArgs,
+    /// Number of children
+    #[arg(long, value_name = "K")]
+    into: u32,
+    /// Directory to make; children stand at DIR/0, DIR/1, ... by shard number. It must not exist
+    #[arg(long, value_name = "DIR")]
+    out: PathBuf,
+    /// Field that holds each document's id (Elasticsearch's _id)
+    ///
+    /// Must give exactly one value per document. Cheapest is a string column (fast field), then a raw-indexed field;
+    /// any other stored field serves too, but every document must be decompressed for it. `inspect` lists usable fields.
+    #[arg(long, value_name = "FIELD", help_heading = "Routing")]
+    key: String,
+    /// Field with custom routing values (Elasticsearch's _routing); documents without one go by --key
+    #[arg(long, value_name = "FIELD", help_heading = "Routing")]
+    routing_field: Option<String>,
+    #[command(flatten)]
+    pub(crate) routing: RoutingArgs,
+    #[command(flatten)]
+    policies: PolicyArgs,
+    /// How children are made [default: rewrite]
+    #[arg(long, value_name = "METHOD", help_heading = "Writing")]
+    method: Option<MethodArg>,
+    /// Segments of children (rewrite only; linked children keep the source's) [default: one]
+    #[arg(long, value_name = "LAYOUT", help_heading = "Writing")]
+    segments: Option<SegmentsArg>,
+    /// Most documents per child segment (rewrite only); more segments, smaller merges later
+    #[arg(long, value_name = "N", help_heading = "Writing", default_value_t = MAX_DOCS_PER_SEGMENT, hide_default_value = true,
+          value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_DOCS_PER_SEGMENT)))]
+    max_docs_per_segment: u32,
+    /// How much is verified before the children are published [default: full]
+    #[arg(long, value_name = "LEVEL", help_heading = "Writing")]
+    verify: Option<VerifyArg>,
+    #[command(flatten)]
+    threads: ThreadArgs,
+}
+
+impl JobArgs {
+    /// The job that these flags ask for.
+    pub(crate) fn job(&self) -> Job {
+        Job {
+            source: self.index.index.clone(),
+            out: self.out.clone(),
+            split: self.routing.over(SplitSpec::new(self.into)),
+            keys: args::key_spec(&self.key, self.routing_field.as_deref()),
+            policies: self.policies.policies(),
+            method: self.method.map_or_else(Method::default, MethodArg::method),
+            segments: self.segments.map_or_else(SegmentMode::default, SegmentsArg::mode),
+            max_docs_per_segment: self.max_docs_per_segment,
+            verify: self.verify.map_or_else(VerifyLevel::default, VerifyArg::level),
+            threads: self.threads.threads,
+            lock: self.index.lock(),
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum MethodArg {
+    /// Write children of final size in one pass over the source; deleted documents vanish
+    Rewrite,
+    /// Hard-link the source's files into every child and hide the other children's documents: near-instant and almost
+    /// no disk space, but disk space comes back only when children merge. Copies where links are impossible
+    Link,
+}
+
+impl MethodArg {
+    fn method(self) -> Method {
+        match self {
+            MethodArg::Rewrite => Method::Rewrite,
+            MethodArg::Link => Method::Link,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum SegmentsArg {
+    /// One segment per child: fastest to search
+    One,
+    /// One child segment per source segment: least work, keeps old and new documents apart
+    Keep,
+}
+
+impl SegmentsArg {
+    fn mode(self) -> SegmentMode {
+        match self {
+            SegmentsArg::One => SegmentMode::One,
+            SegmentsArg::Keep => SegmentMode::Keep,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum VerifyArg {
+    /// Read source and children back and compare every stored byte, posting, column value and norm
+    Full,
+    /// Check that files are whole and documents add up; content is not compared
+    Counts,
+    /// Trust the writer
+    None,
+}
+
+impl VerifyArg {
+    fn level(self) -> VerifyLevel {
+        match self {
+            VerifyArg::Full => VerifyLevel::Full,
+            VerifyArg::Counts => VerifyLevel::Counts,
+            VerifyArg::None => VerifyLevel::None,
+        }
+    }
+}
+
+/// Runs the command.
+pub(crate) fn run(args: &PlanArgs, console: &Console) -> Result<Exit> {
+    show(&args.job.job(), console)
+}
+
+/// Prepares `job` and prints its plan: also what `split --dry-run` does.
+pub(crate) fn show(job: &Job, console: &Console) -> Result<Exit> {
+    let cancel = interrupt::cancel_on_signal(console);
+    let bars = console.bars();
+    let prepared = job.prepare(&bars, &cancel)?;
+    drop(bars);
+    console.result("plan", prepared.plan(), || text(prepared.plan()))?;
+    Ok(Exit::Done)
+}
+
+fn text(plan: &Plan) -> String {
+    let mut text = format!("{}\n\n", headline("plan: split", plan));
+    let mut table = Table::new([
+        ("shard", Align::Right),
+        ("documents", Align::Right),
+        ("share", Align::Right),
+        ("segments", Align::Right),
+        ("predicted size", Align::Right),
+    ]);
+    let docs: u64 = plan.children.iter().map(|child| child.docs).sum();
+    for child in &plan.children {
+        table.row([
+            child.shard.to_string(),
+            human::count(child.docs),
+            human::share(child.docs, docs),
+            human::count(child.segments as u64),
+            human::bytes(child.predicted_bytes),
+        ]);
+    }
+    table.row([
+        "total".to_owned(),
+        human::count(docs),
+        human::share(docs, docs),
+        human::count(plan.children.iter().map(|child| child.segments as u64).sum::<u64>()),
+        human::bytes(plan.children.iter().map(|child| child.predicted_bytes).sum()),
+    ]);
+    text.push_str(&table.render());
+
+    let mut facts = Table::new([("", Align::Left), ("", Align::Left)]);
+    let mut fact = |name: &str, value: String| facts.row([name.to_owned(), value]);
+    let (live, deleted) = (human::count(plan.census.live), human::count(plan.census.deleted));
+    fact("source", format!("{live} documents, {deleted} deleted, {}", human::bytes(plan.source_bytes)));
+    fact("routing", routing(plan));
+    fact("keys", keys(plan));
+    if let Some(count) = plan.census.duplicate_keys.filter(|&count| count > 0) {
+        fact("duplicate keys", format!("{} documents share their key with an earlier one", human::count(count)));
+    }
+    if plan.census.missing_placed > 0 {
+        fact("without key", format!("{} documents placed by --missing-key", human::count(plan.census.missing_placed)));
+    }
+    if plan.census.stray_placed > 0 {
+        fact("strays", format!("{} documents placed by --stray", human::count(plan.census.stray_placed)));
+    }
+    fact("peak disk", human::bytes(plan.peak_disk_bytes));
+    let _ = write!(text, "\n{}", facts.render());
+    for warning in &plan.warnings {
+        let _ = writeln!(text, "warning: {}", human::printable(warning));
+    }
+    text
+}
+
+/// `split SOURCE into 8 children at OUT (rewrite, one segment per child)`.
+pub(crate) fn headline(verb: &str, plan: &Plan) -> String {
+    let how = match (plan.method, plan.segments) {
+        (Method::Rewrite, SegmentMode::One) => "rewrite, one segment per child",
+        (Method::Rewrite, SegmentMode::Keep) => "rewrite, one segment per source segment",
+        (Method::Link, _) => "link, segments shared with the source",
+    };
+    let (from, to) = (plan.source.display().to_string(), plan.out.display().to_string());
+    human::printable(&format!("{verb} {from} into {} children at {to} ({how})", plan.children.len()))
+}
+
+/// `elasticsearch, shard 0 of 1, number_of_routing_shards 1024`.
+fn routing(plan: &Plan) -> String {
+    let spec = &plan.routing;
+    let name = match spec.function {
+        RoutingFunction::Elasticsearch => "elasticsearch",
+        RoutingFunction::ElasticsearchModulo => "elasticsearch-modulo",
+    };
+    let mut text = format!("{name}, shard {} of {}", spec.source_shard, spec.source_shards);
+    if let Some(shards) = plan.number_of_routing_shards {
+        let _ = write!(text, ", number_of_routing_shards {shards}");
+    }
+    if spec.routing_partition_size > 1 {
+        let _ = write!(text, ", routing_partition_size {}", spec.routing_partition_size);
+    }
+    text
+}
+
+/// `id from its column (1,000 hashed); owner from its terms (12 hashed)`.
+pub(crate) fn keys(plan: &Plan) -> String {
+    let one = |field: &str, plane: KeyPlane, hashed: u64| {
+        format!("{field} read from {} ({} hashed)", plane_name(plane), human::count(hashed))
+    };
+    let readings: Vec<String> =
+        plan.key_readings.iter().map(|reading| one(&reading.field, reading.plane, reading.hashed)).collect();
+    readings.join("; ")
+}
+
+/// The plane in words.
+pub(crate) fn plane_name(plane: KeyPlane) -> &'static str {
+    match plane {
+        KeyPlane::Column => "its column",
+        KeyPlane::Terms => "its terms",
+        KeyPlane::Store => "the doc store",
+    }
+}

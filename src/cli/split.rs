@@ -1,0 +1,176 @@
+//! `shardsplit split`: the main job.
+
+use std::fmt::Write;
+use std::time::Duration;
+
+use clap::Args;
+use shardsplit::Result;
+use shardsplit::progress::Stage;
+use shardsplit::report::SplitReport;
+
+use super::console::Console;
+use super::exit::Exit;
+use super::human::{self, Align, Table};
+use super::plan::{self, JobArgs};
+use super::{findings, interrupt};
+
+/// Split an index into k children, verify them, publish them at once
+///
+/// Children are written into a hidden directory beside --out, compared with the source, and made visible by one rename.
+/// Whatever happens before that leaves nothing at --out; after a kill or a power loss `recover` removes the rest.
+/// Nothing may write to the source meanwhile: its writer lock is held until the end.
+#[derive(Args, Debug)]
+pub(crate) struct SplitArgs {
+    #[command(flatten)]
+    job: JobArgs,
+    /// Print the plan and stop, as `plan` does
+    #[arg(long)]
+    dry_run: bool,
+}
+
+/// Runs the command.
+pub(crate) fn run(args: &SplitArgs, console: &Console) -> Result<Exit> {
+    let job = args.job.job();
+    if args.dry_run {
+        return plan::show(&job, console);
+    }
+    let cancel = interrupt::cancel_on_signal(console);
+    let bars = console.bars();
+    let report = {
+        let prepared = job.prepare(&bars, &cancel)?;
+        for warning in &prepared.plan().warnings {
+            console.notices().say(&format!("warning: {warning}"));
+        }
+        prepared.execute(&bars, &cancel)?
+    };
+    drop(bars);
+    console.result("split", &report, || text(&report))?;
+    Ok(Exit::Done)
+}
+
+fn text(report: &SplitReport) -> String {
+    let mut text = format!("{}\n\n", plan::headline("split", &report.plan));
+    let mut table = Table::new([
+        ("shard", Align::Right),
+        ("documents", Align::Right),
+        ("share", Align::Right),
+        ("segments", Align::Right),
+        ("size", Align::Right),
+    ]);
+    let docs: u64 = report.children.iter().map(|child| child.docs).sum();
+    for child in &report.children {
+        table.row([
+            child.shard.to_string(),
+            human::count(child.docs),
+            human::share(child.docs, docs),
+            human::count(child.segments as u64),
+            human::bytes(child.bytes),
+        ]);
+    }
+    table.row([
+        "total".to_owned(),
+        human::count(docs),
+        human::share(docs, docs),
+        human::count(report.children.iter().map(|child| child.segments as u64).sum::<u64>()),
+        human::bytes(report.children.iter().map(|child| child.bytes).sum()),
+    ]);
+    text.push_str(&table.render());
+
+    let mut facts = Table::new([("", Align::Left), ("", Align::Left)]);
+    facts.row(["keys".to_owned(), plan::keys(&report.plan)]);
+    let verified = report.verify.as_ref().map_or_else(|| "not verified (--verify none)".to_owned(), findings::verdict);
+    facts.row(["verified".to_owned(), verified]);
+    let _ = write!(text, "\n{}\n{}", facts.render(), stages(report));
+    if let Some(found) = report.verify.as_ref() {
+        text.push_str(&findings::list(found));
+    }
+    for note in &report.notes {
+        let _ = writeln!(text, "note: {}", human::printable(note));
+    }
+    text
+}
+
+fn stages(report: &SplitReport) -> String {
+    let mut table = Table::new([
+        ("stage", Align::Left),
+        ("wall", Align::Right),
+        ("cpu", Align::Right),
+        ("documents/s", Align::Right),
+        ("source MB/s", Align::Right),
+    ]);
+    let mut line = |name: &str, wall: f64, cpu: f64, rates: bool| {
+        let [docs, megabytes] = if rates { rates_of(report, wall) } else { [String::new(), String::new()] };
+        table.row([name.to_owned(), human::seconds(wall), human::seconds(cpu), docs, megabytes]);
+    };
+    for time in &report.stages {
+        let rates = matches!(time.stage, Stage::Route | Stage::Write | Stage::Verify);
+        line(time.stage.name(), time.wall_seconds, time.cpu_seconds, rates);
+    }
+    let wall = report.stages.iter().map(|time| time.wall_seconds).sum();
+    let cpu = report.stages.iter().map(|time| time.cpu_seconds).sum();
+    line("total", wall, cpu, true);
+    table.render()
+}
+
+/// Documents and source megabytes per second of `wall`.
+#[expect(clippy::cast_precision_loss, reason = "rates are shown with few digits")]
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a rate is not negative; casts saturate")]
+fn rates_of(report: &SplitReport, wall: f64) -> [String; 2] {
+    // Below a millisecond the clock says more than the disk.
+    if wall < Duration::from_millis(1).as_secs_f64() {
+        return ["-".to_owned(), "-".to_owned()];
+    }
+    let docs = report.plan.census.live as f64 / wall;
+    let megabytes = report.plan.source_bytes as f64 / 1e6 / wall;
+    [human::count(docs.round() as u64), format!("{megabytes:.1}")]
+}
+
+#[cfg(test)]
+mod tests {
+    use shardsplit::partition::{Census, KeyPlane, KeyReading, SegmentMode};
+    use shardsplit::plan::{Method, Plan, PlannedChild};
+    use shardsplit::report::{ChildReport, StageTime};
+    use shardsplit::route::SplitSpec;
+
+    use super::*;
+
+    fn report() -> SplitReport {
+        let plan = Plan {
+            source: "shard".into(),
+            out: "children".into(),
+            method: Method::Rewrite,
+            segments: SegmentMode::One,
+            routing: SplitSpec::new(2),
+            number_of_routing_shards: Some(1024),
+            key: "id".into(),
+            routing_field: None,
+            key_readings: vec![KeyReading { field: "id".into(), plane: KeyPlane::Column, hashed: 3000 }],
+            children: vec![PlannedChild { shard: 0, docs: 3000, segments: 1, predicted_bytes: 2_000_000 }],
+            census: Census { live: 3000, ..Census::default() },
+            source_bytes: 4_000_000,
+            peak_disk_bytes: 5_000_000,
+            warnings: Vec::new(),
+        };
+        let children = vec![
+            ChildReport { shard: 0, path: "children/0".into(), docs: 1000, segments: 1, bytes: 1_500_000 },
+            ChildReport { shard: 1, path: "children/1".into(), docs: 2000, segments: 1, bytes: 2_500_000 },
+        ];
+        let stages = vec![StageTime { stage: Stage::Write, wall_seconds: 2.0, cpu_seconds: 4.0 }];
+        SplitReport { plan, children, reads: None, verify: None, stages, notes: vec!["children/1 was copied".into()] }
+    }
+
+    #[test]
+    fn the_report_adds_up_children_and_gives_rates_over_wall_time() {
+        let text = text(&report());
+        assert!(text.contains("total      3,000  100.0 %         2  4.00 MB"), "{text}");
+        assert!(text.contains("write  2.000 s  4.000 s        1,500          2.0"), "{text}");
+        assert!(text.contains("not verified"), "{text}");
+        assert!(text.contains("id read from its column (3,000 hashed)"), "{text}");
+        assert!(text.ends_with("note: children/1 was copied\n"), "{text}");
+    }
+
+    #[test]
+    fn a_stage_too_short_to_measure_has_no_rate() {
+        assert_eq!(rates_of(&report(), 0.0), ["-", "-"]);
+    }
+}

@@ -1,0 +1,177 @@
+//! `shardsplit verify`: any set of children against any source.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueEnum};
+use shardsplit::error::{Error, Result};
+use shardsplit::publish::layout::MANIFEST;
+use shardsplit::publish::{SetManifest, is_manifest, read_set};
+use shardsplit::route::{ShardNumber, SplitRouting, SplitSpec};
+use shardsplit::source::Source;
+use shardsplit::verify::{Ownership, VerifyJob, VerifyLevel, verify};
+
+use super::args::{self, IndexArgs, PolicyArgs, RoutingArgs, ThreadArgs};
+use super::console::Console;
+use super::exit::Exit;
+use super::findings::{self, Summary};
+use super::interrupt;
+
+/// Compare a set of children with their source
+///
+/// Reads source and children with tantivy's own readers, and prints every difference with its grade, child, file and
+/// first documents. Where documents belong is read from DIR's manifest; flags override it. With neither manifest nor
+/// --key the children are compared with the source as one set, whichever child a document is in. Changes nothing.
+/// Exit code 0: no difference; 3: at least one.
+#[derive(Args, Debug)]
+pub(crate) struct VerifyArgs {
+    #[command(flatten)]
+    index: IndexArgs,
+    /// Directory with the children, each in a subdirectory named by its shard number
+    #[arg(long, value_name = "DIR")]
+    children: PathBuf,
+    /// How much is compared [default: full]
+    #[arg(long, value_name = "LEVEL")]
+    level: Option<LevelArg>,
+    /// Field that holds each document's id [default: as the manifest says]
+    #[arg(long, value_name = "FIELD", help_heading = "Routing")]
+    key: Option<String>,
+    /// Field with custom routing values [default: as the manifest says]
+    #[arg(long, value_name = "FIELD", help_heading = "Routing")]
+    routing_field: Option<String>,
+    /// Children per source shard [default: as the manifest says, else the children there are]
+    #[arg(long, value_name = "K", help_heading = "Routing")]
+    into: Option<u32>,
+    #[command(flatten)]
+    routing: RoutingArgs,
+    #[command(flatten)]
+    policies: PolicyArgs,
+    #[command(flatten)]
+    threads: ThreadArgs,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum LevelArg {
+    /// Everything: files with their checksums, counts, ownership, and the content of store, postings, columns and
+    /// norms. Source and children are read and decoded once, in 24 bytes of memory per document
+    Full,
+    /// Files are there and documents add up: no content is read
+    Counts,
+}
+
+impl LevelArg {
+    fn level(self) -> VerifyLevel {
+        match self {
+            LevelArg::Full => VerifyLevel::Full,
+            LevelArg::Counts => VerifyLevel::Counts,
+        }
+    }
+}
+
+/// Addresses shown per finding.
+const SAMPLE: usize = 10;
+
+/// Runs the command.
+pub(crate) fn run(args: &VerifyArgs, console: &Console) -> Result<Exit> {
+    let manifest = manifest(&args.children)?;
+    let shards = shards(&args.children, manifest.as_ref())?;
+    let dealt = dealt(args, manifest.as_ref(), shards.len())?;
+    let routing = dealt.as_ref().map(|dealt| SplitRouting::new(dealt.split)).transpose()?;
+    let ownership = dealt.as_ref().zip(routing.as_ref()).map(|(dealt, routing)| Ownership {
+        keys: &dealt.keys,
+        routing,
+        policies: args.policies.policies(),
+    });
+    if ownership.is_none() {
+        console.notices().say("note: neither a manifest nor --key: which child a document is in is not checked");
+    }
+
+    let cancel = interrupt::cancel_on_signal(console);
+    let source = Source::open(&args.index.index, args.index.lock())?;
+    let job = VerifyJob {
+        source: &source,
+        children: shards.iter().map(|&shard| (shard, args.children.join(shard.to_string()))).collect(),
+        ownership,
+        level: args.level.map_or_else(VerifyLevel::default, LevelArg::level),
+        threads: args.threads.threads,
+        sample: SAMPLE,
+        known_file: is_manifest,
+    };
+    let bars = console.bars();
+    let report = verify(&job, &bars, &cancel)?;
+    drop(bars);
+    for finding in &report.findings {
+        console.detail("finding", finding)?;
+    }
+    console.result("verify", &Summary::of(&report), || findings::text(&report))?;
+    Ok(if report.is_clean() { Exit::Done } else { Exit::Difference })
+}
+
+/// How documents were dealt, as far as manifest and flags say.
+struct Dealt {
+    split: SplitSpec,
+    keys: shardsplit::partition::KeySpec,
+}
+
+/// The manifest's word with the flags in its place where they are given; `None` if nothing names a key.
+fn dealt(args: &VerifyArgs, manifest: Option<&SetManifest>, children: usize) -> Result<Option<Dealt>> {
+    let recorded = manifest.map(|manifest| &manifest.routing);
+    let Some(key) = args.key.as_deref().or(recorded.map(|routing| routing.key.as_str())) else {
+        return Ok(None);
+    };
+    let routing_field = args.routing_field.as_deref().or(recorded.and_then(|routing| routing.routing_field.as_deref()));
+    let mut split = match recorded {
+        Some(routing) => routing.split,
+        None => SplitSpec::new(u32::try_from(children).map_err(|_| Error::Usage("too many children".to_owned()))?),
+    };
+    split.into = args.into.unwrap_or(split.into);
+    Ok(Some(Dealt { split: args.routing.over(split), keys: args::key_spec(key, routing_field) }))
+}
+
+/// The manifest of the set in `dir`; `None` if there is none: children may have been made by anyone.
+fn manifest(dir: &Path) -> Result<Option<SetManifest>> {
+    if dir.join(MANIFEST).symlink_metadata().is_err() { Ok(None) } else { read_set(dir).map(Some) }
+}
+
+/// Shard numbers of the children: those that stand in `dir`, and those that the manifest promises.
+fn shards(dir: &Path, manifest: Option<&SetManifest>) -> Result<Vec<ShardNumber>> {
+    let mut shards: BTreeSet<ShardNumber> =
+        manifest.iter().flat_map(|manifest| &manifest.children).map(|child| child.shard).collect();
+    for entry in std::fs::read_dir(dir).map_err(Error::io("list", dir))? {
+        let entry = entry.map_err(Error::io("list", dir))?;
+        let name = entry.file_name();
+        let shard = name.to_str().and_then(|name| name.parse::<ShardNumber>().ok());
+        // `007` parses but is not how a shard is named.
+        if let Some(shard) = shard.filter(|shard| name.to_str() == Some(&shard.to_string()) && entry.path().is_dir()) {
+            shards.insert(shard);
+        }
+    }
+    if shards.is_empty() {
+        let dir = dir.display();
+        return Err(Error::Usage(format!("{dir} holds no children: no subdirectory is named by a shard number")));
+    }
+    Ok(shards.into_iter().collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn children_are_the_directories_with_plain_numbers() {
+        let dir = tempfile::tempdir().unwrap();
+        for name in ["0", "10", "007", "x", "-1", "2.old"] {
+            std::fs::create_dir(dir.path().join(name)).unwrap();
+        }
+        std::fs::write(dir.path().join("3"), "a file").unwrap();
+        assert_eq!(shards(dir.path(), None).unwrap(), [0, 10]);
+    }
+
+    #[test]
+    fn a_directory_without_children_is_wrong_usage() {
+        let dir = tempfile::tempdir().unwrap();
+        let error = shards(dir.path(), None).unwrap_err();
+        assert_eq!(Exit::of(&error), Exit::Usage);
+        assert!(matches!(shards(&dir.path().join("no"), None), Err(Error::Io { operation: "list", .. })));
+    }
+}

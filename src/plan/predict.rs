@@ -1,0 +1,105 @@
+//! Predicting the size of children.
+//!
+//! Stored documents, positions, postings, norms and columns shrink with the share of documents a child gets. Term
+//! dictionaries do not: a frequent term stands in every child. How many terms a child keeps follows from document
+//! frequencies: a term of d documents is in a child that gets the share f of them with probability 1 − (1 − f)^d. A
+//! sample of terms is looked up, each in every dictionary, so that terms which segments share are counted once.
+
+use tantivy::schema::Field;
+use tantivy::termdict::TermDictionary;
+
+use crate::error::{Error, Result};
+use crate::partition::DocMap;
+use crate::source::{Component, Segment, Source};
+
+/// Look-ups per field and group.
+const LOOK_UPS: usize = 20_000;
+/// A `.del` file beside its bitset: document count and footer.
+const ALIVE_OVERHEAD: u64 = 160;
+
+/// Predicted bytes per child of a rewrite.
+pub(crate) fn predict_rewritten(source: &Source, map: &DocMap) -> Result<Vec<u64>> {
+    let mut children = vec![0.0f64; map.num_children];
+    for group in &map.groups {
+        let segments: Vec<&Segment> = group.segments.iter().filter_map(|&index| source.segments().get(index)).collect();
+        let docs: u64 = segments.iter().map(|segment| u64::from(segment.max_doc())).sum();
+        let proportional: u64 = segments
+            .iter()
+            .flat_map(|segment| {
+                Component::ALL
+                    .iter()
+                    .filter(|&&part| part != Component::Terms)
+                    .map(|&part| segment.body(part).len() as u64)
+            })
+            .sum();
+        let shares: Vec<f64> =
+            group.outputs.iter().map(|output| f64::from(output.num_docs) / docs.max(1) as f64).collect();
+        let mut predicted: Vec<f64> = shares.iter().map(|share| share * proportional as f64).collect();
+        for (field, entry) in source.schema().fields() {
+            if entry.is_indexed() {
+                let dictionaries = dictionary_bytes(&segments, field, &shares)?;
+                predicted.iter_mut().zip(dictionaries).for_each(|(sum, bytes)| *sum += bytes);
+            }
+        }
+        for (output, bytes) in group.outputs.iter().zip(predicted) {
+            if let Some(child) = children.get_mut(output.child) {
+                *child += bytes;
+            }
+        }
+    }
+    Ok(children.into_iter().map(|bytes| bytes.max(0.0).round() as u64).collect())
+}
+
+/// Predicted bytes per child of a link: alive bitsets only.
+pub(crate) fn predict_linked(source: &Source, census: &crate::partition::Census) -> Vec<u64> {
+    let mut children = vec![0u64; census.children.len()];
+    for (segment, counts) in source.segments().iter().zip(&census.segments) {
+        let bitset = u64::from(segment.max_doc()).div_ceil(64) * 8 + ALIVE_OVERHEAD;
+        for (child, &docs) in children.iter_mut().zip(&counts.children) {
+            *child += if docs > 0 && docs < u64::from(segment.max_doc()) { bitset } else { 0 };
+        }
+    }
+    children
+}
+
+/// Predicted bytes of the dictionaries of one field, by output.
+fn dictionary_bytes(segments: &[&Segment], field: Field, shares: &[f64]) -> Result<Vec<f64>> {
+    let mut dictionaries: Vec<(u64, TermDictionary)> = Vec::new();
+    for segment in segments {
+        if let Some(dictionary) = segment.terms(field)? {
+            dictionaries.push((segment.field_bytes(Component::Terms, field), dictionary));
+        }
+    }
+    let terms: usize = dictionaries.iter().map(|(_, dictionary)| dictionary.num_terms()).sum();
+    let bytes: u64 = dictionaries.iter().map(|(bytes, _)| bytes).sum();
+    if terms == 0 {
+        return Ok(vec![0.0; shares.len()]);
+    }
+    let samples = (LOOK_UPS / dictionaries.len()).clamp(1, terms);
+    let step = terms.div_ceil(samples);
+    // Terms kept per output, and how many were looked at, both in units of one dictionary entry.
+    let mut kept = vec![0.0f64; shares.len()];
+    let mut looked_at = 0.0f64;
+    let mut key = Vec::new();
+    let read = |error| Error::io("read", "a term dictionary")(error);
+    for (_, dictionary) in &dictionaries {
+        for ord in (0..dictionary.num_terms()).step_by(step) {
+            if !dictionary.ord_to_term(ord as u64, &mut key).map_err(read)? {
+                break;
+            }
+            let (mut doc_freq, mut holders) = (0u64, 0.0f64);
+            for (_, other) in &dictionaries {
+                if let Some(info) = other.get(&key).map_err(read)? {
+                    doc_freq += u64::from(info.doc_freq);
+                    holders += 1.0;
+                }
+            }
+            looked_at += 1.0;
+            for (kept, share) in kept.iter_mut().zip(shares) {
+                let absent = (1.0 - share).max(0.0).powf(doc_freq as f64);
+                *kept += (1.0 - absent) / holders.max(1.0);
+            }
+        }
+    }
+    Ok(kept.into_iter().map(|kept| bytes as f64 * kept / looked_at.max(1.0)).collect())
+}

@@ -1,0 +1,111 @@
+//! Files of staged children: announced names only, linked where the system lets us, durable by the time of the seal.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::layout::is_child_file;
+use super::staging::Staging;
+use crate::error::{Error, Result};
+use crate::write::{ChildFiles, Linked, OutputFile};
+
+/// Files of at least so many bytes are synced as they are closed, while others are still being written. For smaller
+/// ones a sync costs more than the writing; they wait for the seal, where many share the waiting.
+const LARGE: u64 = 4 << 20;
+
+/// A file that is being written into staging.
+struct StagedFile {
+    path: PathBuf,
+    file: Box<dyn OutputFile>,
+    len: u64,
+    unsynced: Arc<Mutex<Vec<PathBuf>>>,
+}
+
+impl Write for StagedFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.file.write(bytes)?;
+        self.len += written as u64;
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+impl OutputFile for StagedFile {
+    fn patch(&mut self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        self.file.patch(offset, bytes)
+    }
+
+    fn close(mut self: Box<Self>) -> io::Result<()> {
+        if self.len >= LARGE {
+            return self.file.close();
+        }
+        self.file.flush()?;
+        let path = std::mem::take(&mut self.path);
+        self.unsynced.lock().unwrap_or_else(PoisonError::into_inner).push(path);
+        Ok(())
+    }
+}
+
+impl Staging {
+    /// Creates a file that the seal will not precede on disk.
+    pub(super) fn create_file(&self, path: &Path) -> Result<Box<dyn OutputFile>> {
+        let file = self.fs.create(path).map_err(Error::io("create", path))?;
+        Ok(Box::new(StagedFile { path: path.to_path_buf(), file, len: 0, unsynced: Arc::clone(&self.unsynced) }))
+    }
+
+    /// Writes a small file.
+    pub(super) fn write_file(&self, path: &Path, bytes: &[u8]) -> Result<()> {
+        let mut file = self.create_file(path)?;
+        file.write_all(bytes).map_err(Error::io("write", path))?;
+        file.close().map_err(Error::io("write", path))
+    }
+
+    /// Makes all closed files durable.
+    pub(super) fn sync_files(&self) -> Result<()> {
+        let mut paths = std::mem::take(&mut *self.unsynced.lock().unwrap_or_else(PoisonError::into_inner));
+        // Threads close files in any order; tests count steps.
+        paths.sort();
+        self.fs.sync_files(&paths).map_err(Error::io("sync files in", self.layout.children()))
+    }
+
+    /// Path of a file of a child, if it was announced.
+    fn announced(&self, child: usize, name: &str) -> Result<PathBuf> {
+        let (_, dir) = self.child(child)?;
+        let segments = self.record.children.get(child).map_or(&[][..], |staged| staged.segments.as_slice());
+        if is_child_file(name, segments) {
+            Ok(dir.join(name))
+        } else {
+            let problem =
+                format!("it does not announce {name:?} for child {child}, so that could not be removed again");
+            Err(Error::Manifest { path: self.layout.record(), problem })
+        }
+    }
+}
+
+impl ChildFiles for Staging {
+    fn create(&self, child: usize, name: &str) -> Result<Box<dyn OutputFile>> {
+        let path = self.announced(child, name)?;
+        self.create_file(&path)
+    }
+
+    fn link(&self, child: usize, name: &str, from: &Path) -> Result<Linked> {
+        use std::io::ErrorKind::{CrossesDevices, PermissionDenied, TooManyLinks, Unsupported};
+        let path = self.announced(child, name)?;
+        match self.fs.hard_link(from, &path) {
+            Ok(()) => Ok(Linked::Shared),
+            Err(error) => {
+                let reason = match error.kind() {
+                    CrossesDevices => "source and target are on different file systems",
+                    PermissionDenied => "the system does not permit links to these files",
+                    TooManyLinks => "the file system allows no more links to these files",
+                    Unsupported => "the file system has no hard links",
+                    _ => return Err(Error::io("link", path)(error)),
+                };
+                self.copy(child, name, from, reason)
+            }
+        }
+    }
+}

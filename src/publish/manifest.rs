@@ -1,0 +1,236 @@
+//! What a run writes down about itself: the set manifest, the child manifests, and the staging record.
+//!
+//! All three are pretty JSON of one object that begins with `format` and `tool`. They hold no time, host or target
+//! path, so that the same job gives the same bytes. What was read is checked: file names must be plain names of the child
+//! they stand in, shard numbers and names may not repeat. A manifest, whoever wrote it, can therefore name nothing
+//! outside the directory it stands in.
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+
+use super::layout::{MANIFEST, is_child_file, is_segment_id};
+use crate::error::{Error, Result};
+use crate::partition::{Census, SegmentMode};
+use crate::plan::Method;
+use crate::route::{ShardNumber, SplitSpec};
+use crate::source::{Component, Source};
+use crate::verify::VerifyLevel;
+use crate::write::{WrittenFile, WrittenSegment, source_file};
+
+/// Version of all three formats.
+pub const FORMAT: u32 = 1;
+
+/// The program that wrote a manifest, with its version.
+pub(super) fn tool() -> String {
+    concat!("shardsplit ", env!("CARGO_PKG_VERSION")).to_owned()
+}
+
+/// Where children come from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SourceLineage {
+    /// Absolute path of the source; bytes that are not UTF-8 are replaced.
+    pub dir: String,
+    /// Opstamp of its last commit.
+    pub opstamp: u64,
+    /// Its segments in the order of its `meta.json`.
+    pub segments: Vec<SegmentLineage>,
+}
+
+/// One segment of the source.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SegmentLineage {
+    /// 32 hexadecimal digits.
+    pub id: String,
+    /// Documents, deleted ones included.
+    pub max_doc: u32,
+    /// Live documents.
+    pub num_docs: u32,
+    /// Its files with the checksums that their own footers give; the bitset of deleted documents apart.
+    pub files: Vec<WrittenFile>,
+}
+
+impl SourceLineage {
+    /// Writes down where `source` stands and what it is. Reads the footers of its files.
+    pub fn of(source: &Source) -> Result<SourceLineage> {
+        let dir = std::fs::canonicalize(source.dir()).map_err(Error::io("resolve", source.dir()))?;
+        let mut segments = Vec::with_capacity(source.segments().len());
+        for segment in source.segments() {
+            let files = Component::ALL
+                .into_iter()
+                .map(|component| Ok(WrittenFile { linked: false, ..source_file(segment, component)? }))
+                .collect::<Result<Vec<_>>>()?;
+            let (id, max_doc, num_docs) = (segment.id().to_owned(), segment.max_doc(), segment.num_docs());
+            segments.push(SegmentLineage { id, max_doc, num_docs, files });
+        }
+        Ok(SourceLineage { dir: dir.to_string_lossy().into_owned(), opstamp: source.meta().opstamp(), segments })
+    }
+}
+
+/// How documents were routed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RoutingRecord {
+    /// Routing function and numbers, as asked for.
+    pub split: SplitSpec,
+    /// number_of_routing_shards that was used, given or default; `None` for plain modulo.
+    pub number_of_routing_shards: Option<u32>,
+    /// The id field.
+    pub key: String,
+    /// The field of custom routing values.
+    pub routing_field: Option<String>,
+}
+
+/// A child in the set manifest.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SetChild {
+    /// Shard number: the name of its directory.
+    pub shard: ShardNumber,
+    /// Live documents.
+    pub docs: u64,
+    /// Content digest that verification computed.
+    pub digest: Option<String>,
+    /// Its manifest, which in turn lists its files: length and checksum.
+    pub manifest: WrittenFile,
+}
+
+/// `OUT/shardsplit.json`. Once it stands, everything it lists is complete.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SetManifest {
+    /// [`FORMAT`].
+    pub format: u32,
+    /// Program and version.
+    pub tool: String,
+    /// Where the children come from.
+    pub source: SourceLineage,
+    /// How documents were routed.
+    pub routing: RoutingRecord,
+    /// How children were made.
+    pub method: Method,
+    /// Segment layout.
+    pub segments: SegmentMode,
+    /// Documents per child and segment.
+    pub census: Census,
+    /// How much was verified before publishing.
+    pub verified: VerifyLevel,
+    /// Content digest of the source that verification computed; the children's add up to it.
+    pub digest: Option<String>,
+    /// The children, ascending by shard number.
+    pub children: Vec<SetChild>,
+}
+
+/// A segment in a child manifest.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ChildSegment {
+    /// 32 hexadecimal digits.
+    pub id: String,
+    /// Documents, those of other children included (link method).
+    pub max_doc: u32,
+    /// Documents that the child owns.
+    pub num_docs: u32,
+}
+
+impl From<&WrittenSegment> for ChildSegment {
+    fn from(segment: &WrittenSegment) -> ChildSegment {
+        ChildSegment { id: segment.id.clone(), max_doc: segment.max_doc, num_docs: segment.num_docs() }
+    }
+}
+
+/// `OUT/<n>/shardsplit.json`: the child as it was published. Writers change a child later; this file stays.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ChildManifest {
+    /// [`FORMAT`].
+    pub format: u32,
+    /// Program and version.
+    pub tool: String,
+    /// Shard number.
+    pub shard: ShardNumber,
+    /// Live documents.
+    pub docs: u64,
+    /// How documents were routed.
+    pub routing: RoutingRecord,
+    /// How it was made.
+    pub method: Method,
+    /// Ids of the source's segments.
+    pub source_segments: Vec<String>,
+    /// Its segments in the order of its `meta.json`.
+    pub segments: Vec<ChildSegment>,
+    /// Its files by name, this manifest apart.
+    pub files: Vec<WrittenFile>,
+}
+
+/// A child in the staging record.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StagedChild {
+    /// Shard number.
+    pub shard: ShardNumber,
+    /// Ids of the segments it may get.
+    pub segments: Vec<String>,
+}
+
+/// `staging.json`: from it follow the names of everything a run may make.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct StagingRecord {
+    pub(super) format: u32,
+    pub(super) tool: String,
+    pub(super) children: Vec<StagedChild>,
+}
+
+/// A manifest once read: `Err` says what is wrong with it.
+pub(super) trait Check {
+    fn check(&self) -> Result<(), String>;
+}
+
+impl Check for SetManifest {
+    fn check(&self) -> Result<(), String> {
+        distinct(self.children.iter().map(|child| child.shard), "shard number")?;
+        match self.children.iter().find(|child| child.manifest.name != MANIFEST) {
+            Some(child) => Err(format!("shard {} names {:?} as its manifest", child.shard, child.manifest.name)),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Check for ChildManifest {
+    fn check(&self) -> Result<(), String> {
+        let ids: Vec<&str> = self.segments.iter().map(|segment| segment.id.as_str()).collect();
+        plain_ids(&ids)?;
+        distinct(self.files.iter().map(|file| &file.name), "file")?;
+        match self.files.iter().find(|file| file.name == MANIFEST || !is_child_file(&file.name, &ids)) {
+            Some(file) => Err(format!("{:?} is not the name of a file of this child", file.name)),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Check for StagingRecord {
+    fn check(&self) -> Result<(), String> {
+        distinct(self.children.iter().map(|child| child.shard), "shard number")?;
+        self.children.iter().try_for_each(|child| plain_ids(&child.segments))
+    }
+}
+
+fn plain_ids<S: AsRef<str>>(ids: &[S]) -> Result<(), String> {
+    match ids.iter().map(AsRef::as_ref).find(|id| !is_segment_id(id)) {
+        Some(id) => Err(format!("{id:?} is not a segment id")),
+        None => distinct(ids.iter().map(AsRef::as_ref), "segment id"),
+    }
+}
+
+fn distinct<T: Ord + std::fmt::Debug>(values: impl Iterator<Item = T>, what: &str) -> Result<(), String> {
+    let mut seen = BTreeSet::new();
+    for value in values {
+        if let Some(twice) = seen.replace(value) {
+            return Err(format!("{what} {twice:?} is there twice"));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,114 @@
+//! From written segments to a sealed set: index files and manifest of each child, then the set manifest that is the seal.
+
+use super::layout::{MANAGED, MANIFEST, META};
+use super::manifest::{ChildManifest, ChildSegment, FORMAT, SetChild, SetManifest, tool};
+use super::manifest_file::to_bytes;
+use super::staging::Staging;
+
+use crate::error::{Error, Result};
+use crate::source::Meta;
+use crate::verify::VerifyLevel;
+use crate::write::{WrittenFile, WrittenSegment, managed_json, meta_json};
+
+/// What verification of the staged children showed.
+#[derive(Clone, Debug, Default)]
+pub struct Proof {
+    /// How much was verified.
+    pub level: VerifyLevel,
+    /// Content digest of the source.
+    pub digest: Option<String>,
+    /// Content digests by child index; may be empty.
+    pub children: Vec<Option<String>>,
+}
+
+impl Staging {
+    /// Completes a child: writes `.managed.json`, the child manifest, and `meta.json` last. `segments` are those of
+    /// this child, in the order in which `meta.json` shall name them.
+    ///
+    /// # Errors
+    /// [`Error::Census`] if they do not hold as many documents as the census says; [`Error::Manifest`] if they belong
+    /// to another child; [`Error::Io`].
+    pub fn add_index_files(&mut self, child: usize, source: &Meta, segments: &[WrittenSegment]) -> Result<()> {
+        let (shard, dir) = self.child(child)?;
+        let refuse = |problem: String| Error::Manifest { path: dir.join(MANIFEST), problem };
+        if let Some(other) = segments.iter().find(|segment| segment.child != child) {
+            return Err(refuse(format!("segment {} belongs to child {}, not {child}", other.id, other.child)));
+        }
+        let docs = segments.iter().map(|segment| u64::from(segment.num_docs())).sum();
+        let expected = self.record.census.children.get(child).copied().unwrap_or(0);
+        if docs != expected {
+            return Err(Error::Census { path: dir, live: expected, children: docs });
+        }
+        let (meta, managed) = (meta_json(source, segments)?, managed_json(segments)?);
+        let mut files: Vec<WrittenFile> = segments.iter().flat_map(|segment| segment.files.iter().cloned()).collect();
+        files.extend([written(META, &meta), written(MANAGED, &managed)]);
+        files.sort();
+        let manifest = ChildManifest {
+            format: FORMAT,
+            tool: tool(),
+            shard,
+            docs,
+            routing: self.record.routing.clone(),
+            method: self.record.method,
+            source_segments: self.record.source.segments.iter().map(|segment| segment.id.clone()).collect(),
+            segments: segments.iter().map(ChildSegment::from).collect(),
+            files,
+        };
+        let manifest = to_bytes(&dir.join(MANIFEST), &manifest)?;
+        self.write_file(&dir.join(MANAGED), &managed)?;
+        self.write_file(&dir.join(MANIFEST), &manifest)?;
+        // ORDER: without meta.json the directory is no index, so half a child cannot be opened by accident.
+        self.write_file(&dir.join(META), &meta)?;
+        let entry = SetChild { shard, docs, digest: None, manifest: written(MANIFEST, &manifest) };
+        if let Some(finished) = self.finished.get_mut(child) {
+            *finished = Some(entry);
+        }
+        Ok(())
+    }
+
+    /// Makes all children durable and seals the set: after a crash from here on `recover` publishes it.
+    ///
+    /// # Errors
+    /// [`Error::Manifest`] if a child was not completed; [`Error::Io`].
+    pub fn seal(&mut self, proof: &Proof) -> Result<()> {
+        let dir = self.layout.children();
+        let mut children = Vec::with_capacity(self.finished.len());
+        for (index, finished) in self.finished.iter().enumerate() {
+            let Some(mut child) = finished.clone() else {
+                let problem = format!("child {index} was not completed");
+                return Err(Error::Manifest { path: dir.join(MANIFEST), problem });
+            };
+            child.digest = proof.children.get(index).cloned().flatten();
+            children.push(child);
+        }
+        children.sort_by_key(|child| child.shard);
+        self.sync_files()?;
+        for child in &children {
+            self.sync_dir(&self.layout.staged_child(child.shard))?;
+        }
+        self.sync_dir(&dir)?;
+        self.sync_dir(self.layout.staging())?;
+        // ORDER: every file, and the way to it, is durable before the seal says so.
+        let manifest = SetManifest {
+            format: FORMAT,
+            tool: tool(),
+            source: self.record.source.clone(),
+            routing: self.record.routing.clone(),
+            method: self.record.method,
+            segments: self.record.segments,
+            census: self.record.census.clone(),
+            verified: proof.level,
+            digest: proof.digest.clone(),
+            children,
+        };
+        self.write_whole(&dir, MANIFEST, &to_bytes(&dir.join(MANIFEST), &manifest)?)?;
+        // CRASH: the seal may or may not have lasted; either is whole, and `recover` removes or publishes accordingly.
+        self.sync_dir(&dir)?;
+        self.sealed = true;
+        Ok(())
+    }
+}
+
+fn written(name: &str, bytes: &[u8]) -> WrittenFile {
+    WrittenFile { name: name.to_owned(), len: bytes.len() as u64, crc32: crc32fast::hash(bytes), linked: false }
+}

@@ -1,0 +1,234 @@
+//! Columns of strings and bytes: a dictionary of the distinct values, and per value its ordinal there.
+//!
+//! Three steps, for all outputs together. A pass over the ordinals marks, per output and segment, the terms in use. One
+//! merged pass over the segments' dictionaries hands every term to the outputs that use it. A second and third pass
+//! over the ordinals writes them as the rank of their term among the output's; since ranks keep the order, ordinals
+//! that ascend within a row (facets) still do.
+//!
+//! Format (tantivy-columnar 0.27, `src/column/serialize.rs`): sorted string table of the terms; column index; ordinals
+//! as 64-bit words; length of the index as u32 LE; length of the table as u32 LE.
+//!
+//! Cost: each dictionary is read once, whatever the number of outputs. Memory: with one segment 1.5 bits per term and
+//! output; with several 2.5, and 32 bits per term and segment for the ordinal among all merged terms.
+
+use std::io;
+
+use tantivy::columnar::ColumnValues;
+use tantivy_sstable::{SSTable, VoidSSTable};
+
+use super::column::{Data, SourceColumn};
+use super::container::ColumnarFile;
+use super::merge::{Part, merge};
+use super::rows::Rows;
+use super::terms::{OrdinalSet, RankedSet};
+use super::{Reads, Unit, index, values};
+use crate::error::{Error, Result};
+use crate::progress::Cancel;
+
+/// No dictionary packs more terms into a byte: blocks of 4,000 bytes, two for a term at the least, compress to no less
+/// than a few bytes.
+const MOST_TERMS_PER_BYTE: u64 = 4_096;
+
+/// How often the merge looks whether it was cancelled, in terms.
+const CANCEL_EVERY: u64 = 1 << 16;
+
+/// Writes the column into the files of all outputs that have it.
+pub(super) fn write(unit: &Unit<'_>, files: &mut [ColumnarFile], reads: &Reads, cancel: &Cancel) -> Result<()> {
+    let parts = parts(unit.columns)?;
+    let used = mark(unit, &parts, files.len(), reads, cancel)?;
+    let (ordinals, dictionary_lens) = write_dictionaries(unit, &parts, used, files, reads, cancel)?;
+
+    for (output, file) in files.iter_mut().enumerate() {
+        let (Some(survey), Some(dictionary_len)) = (unit.surveys.get(output), dictionary_lens.get(output)) else {
+            continue;
+        };
+        let Some(dictionary_len) = *dictionary_len else { continue };
+        let (name, num_docs) = (file.name().to_owned(), file.num_docs());
+        let index_len = index::write(unit.rows, output, survey, num_docs, cancel, &name, file.file())?;
+        let ranks = || ordinals.ranks(unit.rows, output, &parts, reads);
+        values::write(ranks, &values::NUMBERS, cancel, &name, file.file())?;
+        unit.write_len(file, "bytes of index", index_len)?;
+        unit.write_len(file, "bytes of dictionary", dictionary_len)?;
+        file.end_column(&unit.union.name, unit.kind)?;
+    }
+    Ok(())
+}
+
+/// The dictionaries, ascending by segment.
+fn parts(columns: &[Option<SourceColumn>]) -> Result<Vec<Part<'_>>> {
+    let mut parts = Vec::new();
+    for (segment, column) in columns.iter().enumerate() {
+        let Some(column) = column else { continue };
+        let Data::Terms(terms) = &column.data else { continue };
+        let (num_terms, num_bytes) = (terms.num_terms() as u64, terms.dictionary().num_bytes().get_bytes());
+        let plausible = num_terms <= num_bytes.saturating_mul(MOST_TERMS_PER_BYTE);
+        let num_terms = u32::try_from(num_terms).ok().filter(|_| plausible).ok_or_else(|| {
+            column.corrupt(&format!("says it has {num_terms} distinct values in a dictionary of {num_bytes} bytes"))
+        })?;
+        parts.push(Part { segment, column, terms, num_terms });
+    }
+    Ok(parts)
+}
+
+/// Per part and output, the ordinals in use.
+type Used = Vec<Vec<OrdinalSet>>;
+
+fn mark(unit: &Unit<'_>, parts: &[Part<'_>], outputs: usize, reads: &Reads, cancel: &Cancel) -> Result<Used> {
+    let place = places(unit.columns.len(), parts);
+    let mut used: Used = parts
+        .iter()
+        .map(|part| {
+            (0..outputs)
+                .map(|output| {
+                    let draws = unit.surveys.get(output).is_some_and(|survey| survey.draws_from(part.segment));
+                    OrdinalSet::below(if draws { part.num_terms } else { 0 })
+                })
+                .collect()
+        })
+        .collect();
+    for output in 0..outputs {
+        for (count, entry) in unit.rows.entries(output).enumerate() {
+            if (count as u64).is_multiple_of(CANCEL_EVERY) {
+                cancel.check()?;
+            }
+            let Some(index) = place.get(entry.segment as usize).copied().flatten() else { continue };
+            let (Some(part), Some(sets)) = (parts.get(index), used.get_mut(index)) else { continue };
+            let Some(set) = sets.get_mut(output) else { continue };
+            let ordinals = &part.terms.ords().values;
+            for position in entry.values() {
+                let ordinal = ordinals.get_val(position);
+                if ordinal >= u64::from(part.num_terms) || !set.insert(ordinal) {
+                    return Err(part
+                        .column
+                        .corrupt(&format!("refers to value {ordinal} of a dictionary of {}", part.num_terms)));
+                }
+            }
+            reads.values.set(reads.values.get() + u64::from(entry.end - entry.start));
+        }
+    }
+    Ok(used)
+}
+
+/// Per segment of the group, its index among `parts`.
+fn places(segments: usize, parts: &[Part<'_>]) -> Vec<Option<usize>> {
+    let mut places = vec![None; segments];
+    for (index, part) in parts.iter().enumerate() {
+        if let Some(place) = places.get_mut(part.segment) {
+            *place = Some(index);
+        }
+    }
+    places
+}
+
+/// From a segment's ordinals to an output's.
+struct Ordinals {
+    /// Per segment of the group, the index among the parts.
+    place: Vec<Option<usize>>,
+    /// Per part, its ordinals among all merged terms; empty where they are the same.
+    merged: Vec<Vec<u32>>,
+    /// Per output, the merged terms it has.
+    kept: Vec<RankedSet>,
+}
+
+impl Ordinals {
+    /// The ordinals of `output`'s values in its own dictionary.
+    fn ranks<'a>(
+        &'a self,
+        rows: &'a Rows<'a>,
+        output: usize,
+        parts: &'a [Part<'a>],
+        reads: &'a Reads,
+    ) -> impl Iterator<Item = u64> + 'a {
+        let kept = self.kept.get(output);
+        rows.entries(output)
+            .filter_map(move |entry| {
+                let index = self.place.get(entry.segment as usize).copied().flatten()?;
+                Some((entry, parts.get(index)?, self.merged.get(index)?, kept?))
+            })
+            .flat_map(move |(entry, part, merged, kept)| {
+                reads.values.set(reads.values.get() + u64::from(entry.end - entry.start));
+                let ordinals = &part.terms.ords().values;
+                entry.values().map(move |position| {
+                    // Checked against the dictionary when terms were marked.
+                    let ordinal = ordinals.get_val(position);
+                    let ordinal = u32::try_from(ordinal).unwrap_or(u32::MAX);
+                    u64::from(kept.rank(merged.get(ordinal as usize).copied().unwrap_or(ordinal)))
+                })
+            })
+    }
+}
+
+/// Streams the dictionaries once; returns the way to the new ordinals, and the length of each output's dictionary
+/// (`None` where the output does not have the column).
+fn write_dictionaries(
+    unit: &Unit<'_>,
+    parts: &[Part<'_>],
+    used: Used,
+    files: &mut [ColumnarFile],
+    reads: &Reads,
+    cancel: &Cancel,
+) -> Result<(Ordinals, Vec<Option<u64>>)> {
+    let outputs = files.len();
+    let names: Vec<String> = files.iter().map(|file| file.name().to_owned()).collect();
+    let written = |output: usize| {
+        let name = names.get(output).cloned().unwrap_or_default();
+        move |error: io::Error| Error::io("write", name)(error)
+    };
+    let place = places(unit.columns.len(), parts);
+    let several = parts.len() > 1;
+    let mut merged: Vec<Vec<u32>> =
+        parts.iter().map(|part| vec![u32::MAX; if several { part.num_terms as usize } else { 0 }]).collect();
+    let mut kept: Vec<OrdinalSet> = (0..if several { outputs } else { 0 }).map(|_| OrdinalSet::below(0)).collect();
+
+    let mut writers: Vec<_> = files
+        .iter_mut()
+        .enumerate()
+        .map(|(output, file)| unit.is_in(output).then(|| VoidSSTable::writer(file.file())))
+        .collect();
+    let mut next = 0u32;
+    let mut count = 0u64;
+    let mut keepers = Vec::with_capacity(outputs);
+    merge(parts, |term, found| {
+        count += 1;
+        if count.is_multiple_of(CANCEL_EVERY) {
+            cancel.check()?;
+        }
+        reads.dictionary_terms.set(reads.dictionary_terms.get() + found.len() as u64);
+        keepers.clear();
+        keepers.extend((0..outputs).filter(|&output| {
+            found.iter().any(|&(segment, ordinal)| {
+                let sets = place.get(segment).copied().flatten().and_then(|index| used.get(index));
+                sets.and_then(|sets| sets.get(output)).is_some_and(|set| set.contains(ordinal))
+            })
+        }));
+        for &output in &keepers {
+            if let Some(Some(writer)) = writers.get_mut(output) {
+                writer.insert(term, &()).map_err(written(output))?;
+            }
+        }
+        if several && !keepers.is_empty() {
+            for &output in &keepers {
+                if let Some(set) = kept.get_mut(output) {
+                    set.push(next);
+                }
+            }
+            for &(segment, ordinal) in found {
+                let table = place.get(segment).copied().flatten().and_then(|index| merged.get_mut(index));
+                if let Some(entry) = table.and_then(|table| table.get_mut(ordinal as usize)) {
+                    *entry = next;
+                }
+            }
+            // Fewer than u32::MAX: each takes part in some segment's table.
+            next = next.checked_add(1).ok_or_else(|| unit.too_large(0, "distinct values", u64::from(u32::MAX) + 1))?;
+        }
+        Ok(())
+    })?;
+    for (output, writer) in writers.into_iter().enumerate() {
+        if let Some(writer) = writer {
+            writer.finish().map_err(written(output))?;
+        }
+    }
+    let kept = if several { kept } else { used.into_iter().next().unwrap_or_default() };
+    let lens = (files.iter().enumerate()).map(|(output, file)| unit.is_in(output).then(|| file.column_len())).collect();
+    Ok((Ordinals { place, merged, kept: kept.into_iter().map(OrdinalSet::ranked).collect() }, lens))
+}

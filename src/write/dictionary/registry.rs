@@ -1,0 +1,120 @@
+//! Nodes that were written lately, to be shared by later terms with the same ending.
+//!
+//! A table with two entries per bucket, the older one replaced. It grows with the dictionary up to a fixed size, so that
+//! small fields cost little. Only an exactly equal node is found; what the table has forgotten is written again, which
+//! costs bytes and nothing else.
+
+use super::node::Transition;
+
+const FIRST_BUCKETS: usize = 1 << 6;
+/// About 1.5 MB with the transitions that entries hold.
+const MOST_BUCKETS: usize = 1 << 13;
+
+/// Nodes with more transitions are not kept: they hardly ever have an equal.
+const MOST_TRANSITIONS: usize = 64;
+
+pub(super) struct Registry {
+    buckets: Vec<[Entry; 2]>,
+    inserted: usize,
+}
+
+#[derive(Clone, Default)]
+struct Entry {
+    hash: u64,
+    /// 0: nothing here; a node never has address 0.
+    address: u64,
+    is_final: bool,
+    transitions: Vec<Transition>,
+}
+
+impl Registry {
+    pub(super) fn new() -> Registry {
+        Registry { buckets: vec![Default::default(); FIRST_BUCKETS], inserted: 0 }
+    }
+
+    /// Address of an equal node, or its hash to keep it by.
+    #[inline]
+    pub(super) fn find(&mut self, is_final: bool, transitions: &[Transition]) -> Result<u64, Hash> {
+        let hash = Hash::of(is_final, transitions);
+        let bucket = hash.bucket(self.buckets.len());
+        let Some(bucket) = self.buckets.get_mut(bucket) else { return Err(hash) };
+        let equal = |entry: &Entry| {
+            entry.hash == hash.0 && entry.address != 0 && entry.is_final == is_final && entry.transitions == transitions
+        };
+        let [first, second] = bucket;
+        if equal(first) {
+            return Ok(first.address);
+        }
+        if equal(second) {
+            let address = second.address;
+            bucket.swap(0, 1);
+            return Ok(address);
+        }
+        Err(hash)
+    }
+
+    /// Keeps a node that was written at `address`.
+    #[inline]
+    pub(super) fn insert(&mut self, hash: Hash, is_final: bool, transitions: &[Transition], address: u64) {
+        if transitions.len() > MOST_TRANSITIONS {
+            return;
+        }
+        if 2 * self.inserted >= self.buckets.len() && self.buckets.len() < MOST_BUCKETS {
+            self.grow();
+        }
+        self.inserted += 1;
+        let bucket = hash.bucket(self.buckets.len());
+        let Some(bucket) = self.buckets.get_mut(bucket) else { return };
+        bucket.swap(0, 1);
+        let [newest, _] = bucket;
+        newest.hash = hash.0;
+        newest.address = address;
+        newest.is_final = is_final;
+        newest.transitions.clear();
+        newest.transitions.reserve_exact(transitions.len());
+        newest.transitions.extend_from_slice(transitions);
+    }
+
+    #[cold]
+    fn grow(&mut self) {
+        let len = self.buckets.len() * 4;
+        let old = std::mem::replace(&mut self.buckets, vec![Default::default(); len]);
+        // The newer entry of a bucket last, so that it is the newer one again.
+        for entry in old.into_iter().flat_map(|[newer, older]| [older, newer]) {
+            if let Some(bucket) = self.buckets.get_mut(Hash(entry.hash).bucket(len)) {
+                if entry.address != 0 {
+                    bucket.swap(0, 1);
+                    let [newest, _] = bucket;
+                    *newest = entry;
+                }
+            }
+        }
+    }
+}
+
+/// Hash of a node.
+#[derive(Clone, Copy)]
+pub(super) struct Hash(u64);
+
+impl Hash {
+    #[inline]
+    pub(super) fn of(is_final: bool, transitions: &[Transition]) -> Hash {
+        // Multiply and fold: any mixing does, equality is checked in full.
+        const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
+        let fold = |state: u64, word: u64| {
+            let mixed = (state ^ word).wrapping_mul(ODD);
+            mixed ^ (mixed >> 29)
+        };
+        let mut hash = u64::from(is_final);
+        for transition in transitions {
+            hash = fold(hash, transition.target << 8 | u64::from(transition.input));
+            hash = fold(hash, transition.output);
+        }
+        Hash(fold(hash, transitions.len() as u64))
+    }
+
+    #[inline]
+    fn bucket(self, buckets: usize) -> usize {
+        usize::try_from(self.0 >> 32).unwrap_or(0) % buckets.max(1)
+    }
+}

@@ -1,0 +1,207 @@
+//! Method `link`: children share the source's segment files by hard link, with one alive bitset each.
+//!
+//! Input: the open source and the assignment. Output: per child and source segment with documents for it, the six
+//! segment files under their own names, and a `.del` file unless the child owns every document of the segment.
+//!
+//! Invariants: a linked file *is* the source's file, so it is never opened for writing and its mode never changed. The
+//! source's own `.del` files are not linked: bitsets are always written anew, and clear the bits of documents that were
+//! deleted already. Where linking is impossible (another file system, protected links, too many links) bytes are copied,
+//! checked against the footer's checksum, and the notes say so.
+//!
+//! Cost: two passes over the assignment for up to 32 children, one more for every further 32; memory one bit per
+//! document of the largest segment and child of such a batch. Of the source's files only footers are read.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+use std::sync::Arc;
+
+use tantivy::HasLen;
+use tantivy::directory::footer::Footer;
+use tantivy::directory::{FileSlice, OwnedBytes};
+
+use super::alive::AliveBitset;
+use super::output::{ChildFiles, Linked, WrittenFile, WrittenSegment};
+use crate::error::{Error, Result};
+use crate::partition::Assignment;
+use crate::progress::{Cancel, Progress, Stage, Work};
+use crate::source::{Component, Segment, Source};
+
+/// Children whose bitsets are in memory at once: at 32, four bytes per document.
+const BATCH: usize = 32;
+
+/// A footer is JSON of about 100 bytes; tantivy itself refuses more than 50,000.
+const MAX_FOOTER: u64 = 50_008;
+
+/// Links every segment of `source` into the children that own documents of it.
+///
+/// Returns the segments by child, then in the source's order, and notes on links that became copies. Reports
+/// [`Stage::Write`] in source bytes.
+///
+/// # Errors
+/// [`Error::Census`] if `assignment` does not give every live document, and no deleted one, to a child;
+/// [`Error::Corrupt`] if a copy does not have the checksum its footer names; [`Error::Io`]; [`Error::Interrupted`].
+pub fn link(
+    source: &Source,
+    assignment: &Assignment,
+    files: &dyn ChildFiles,
+    progress: &dyn Progress,
+    cancel: &Cancel,
+) -> Result<(Vec<WrittenSegment>, Vec<String>)> {
+    progress.begin(Stage::Write, Work::bytes(source.num_bytes()));
+    let mut job = Linker { source, files, cancel, written: Vec::new(), copies: BTreeMap::new() };
+    for (index, segment) in source.segments().iter().enumerate() {
+        job.segment(segment, assignment.segment(index), assignment.num_children())?;
+        progress.advance(Stage::Write, Work::bytes(segment.num_bytes()));
+    }
+    progress.end(Stage::Write);
+    let mut written = job.written;
+    written.sort_by_key(|segment| segment.child);
+    let notes = job.copies.into_iter().map(|(reason, copies)| copies.note(&reason)).collect();
+    Ok((written, notes))
+}
+
+/// A file of the source without a byte of its body read: length, and the CRC-32 of the whole file as its footer says.
+///
+/// The footer has the CRC of the body; continued over the footer's own bytes it is the CRC of the file. If the body was
+/// damaged since it was written, this is the checksum it should have.
+pub fn source_file(segment: &Segment, component: Component) -> Result<WrittenFile> {
+    let path = segment.file(component);
+    let body_len = segment.body(component).len() as u64;
+    let mut file = File::open(&path).map_err(Error::io("open", &path))?;
+    file.seek(SeekFrom::Start(body_len)).map_err(Error::io("read", &path))?;
+    let mut tail = Vec::new();
+    file.take(MAX_FOOTER + 1).read_to_end(&mut tail).map_err(Error::io("read", &path))?;
+    let (len, slice) = (tail.len() as u64, FileSlice::new(Arc::new(OwnedBytes::new(tail.clone()))));
+    let (footer, before) = Footer::extract_footer(slice).map_err(Error::io("read the footer of", &path))?;
+    if before.len() != 0 {
+        return Err(Error::corrupt(&path, format!("its length changed: the footer is not at byte {body_len}")));
+    }
+    let mut crc = crc32fast::Hasher::new_with_initial_len(footer.crc, body_len);
+    crc.update(&tail);
+    Ok(WrittenFile {
+        name: component.file_name(segment.id()),
+        len: body_len + len,
+        crc32: crc.finalize(),
+        linked: true,
+    })
+}
+
+/// Copies made for one reason.
+#[derive(Default)]
+struct Copies {
+    files: u64,
+    bytes: u64,
+}
+
+impl Copies {
+    fn note(&self, reason: &str) -> String {
+        format!("{} files ({} bytes) were copied instead of linked: {reason}", self.files, self.bytes)
+    }
+}
+
+struct Linker<'a> {
+    source: &'a Source,
+    files: &'a dyn ChildFiles,
+    cancel: &'a Cancel,
+    written: Vec<WrittenSegment>,
+    copies: BTreeMap<String, Copies>,
+}
+
+impl Linker<'_> {
+    fn segment(&mut self, segment: &Segment, docs: &[u16], num_children: usize) -> Result<()> {
+        let owned = self.count(segment, docs, num_children)?;
+        let owners: Vec<usize> = (0..num_children).filter(|&child| owned.get(child).is_some_and(|&n| n > 0)).collect();
+        if owners.is_empty() {
+            return Ok(());
+        }
+        let shared = Component::ALL.map(|component| source_file(segment, component));
+        let shared = shared.into_iter().collect::<Result<Vec<_>>>()?;
+        // A bitset may carry the name of one of the source's own: it is another file in another directory.
+        let opstamp = self.source.meta().opstamp();
+        for batch in owners.chunks(BATCH) {
+            self.cancel.check()?;
+            let bitsets = bitsets(segment.max_doc(), docs, batch, num_children);
+            for (&child, bitset) in batch.iter().zip(bitsets) {
+                let docs = owned.get(child).copied().unwrap_or(0);
+                let mut files = self.link_files(segment, child, &shared)?;
+                let deleted = segment.max_doc().saturating_sub(docs);
+                let deletes = (deleted > 0).then_some((deleted, opstamp));
+                if deletes.is_some() {
+                    let name = format!("{}.{opstamp}.del", segment.id());
+                    files.push(bitset.write(self.files, child, name)?);
+                }
+                files.sort();
+                self.written.push(WrittenSegment {
+                    child,
+                    id: segment.id().to_owned(),
+                    max_doc: segment.max_doc(),
+                    deletes,
+                    files,
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// Documents by child; every live document must have one, and no other may.
+    fn count(&self, segment: &Segment, docs: &[u16], num_children: usize) -> Result<Vec<u32>> {
+        let mut owned = vec![0u32; num_children];
+        let mut resurrected = 0u64;
+        for (doc, &child) in (0..).zip(docs) {
+            if let Some(count) = owned.get_mut(usize::from(child)) {
+                *count += 1;
+                resurrected += u64::from(!segment.is_alive(doc));
+            }
+        }
+        let children: u64 = owned.iter().map(|&count| u64::from(count)).sum();
+        let live = u64::from(segment.num_docs());
+        if docs.len() != segment.max_doc() as usize || children != live || resurrected > 0 {
+            return Err(Error::Census { path: segment.path().to_path_buf(), live, children });
+        }
+        Ok(owned)
+    }
+
+    fn link_files(&mut self, segment: &Segment, child: usize, shared: &[WrittenFile]) -> Result<Vec<WrittenFile>> {
+        let mut files = Vec::with_capacity(shared.len() + 1);
+        for (component, file) in Component::ALL.into_iter().zip(shared) {
+            let path = segment.file(component);
+            match self.files.link(child, &file.name, &path)? {
+                Linked::Shared => files.push(file.clone()),
+                Linked::Copied { reason, len, crc32 } => {
+                    if (len, crc32) != (file.len, file.crc32) {
+                        let problem = format!(
+                            "{len} bytes with checksum {crc32:08x} were read, its footer says {} with {:08x}",
+                            file.len, file.crc32
+                        );
+                        return Err(Error::corrupt(path, problem));
+                    }
+                    let copies = self.copies.entry(reason).or_default();
+                    copies.files += 1;
+                    copies.bytes += len;
+                    files.push(WrittenFile { linked: false, ..file.clone() });
+                    self.cancel.check()?;
+                }
+            }
+        }
+        Ok(files)
+    }
+}
+
+/// One bitset for each child of `batch`.
+fn bitsets(max_doc: u32, docs: &[u16], batch: &[usize], num_children: usize) -> Vec<AliveBitset> {
+    let mut slots = vec![usize::MAX; num_children];
+    for (slot, &child) in batch.iter().enumerate() {
+        if let Some(entry) = slots.get_mut(child) {
+            *entry = slot;
+        }
+    }
+    let mut bitsets: Vec<AliveBitset> = batch.iter().map(|_| AliveBitset::none(max_doc)).collect();
+    for (doc, &child) in (0..max_doc).zip(docs) {
+        let slot = slots.get(usize::from(child)).copied().unwrap_or(usize::MAX);
+        if let Some(bitset) = bitsets.get_mut(slot) {
+            bitset.insert(doc);
+        }
+    }
+    bitsets
+}

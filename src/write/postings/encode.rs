@@ -1,0 +1,285 @@
+//! Encoding the posting lists of one output, in tantivy's format (see [`super::decode`]).
+//!
+//! One [`Encoder`] lives per output and thread; it holds one open term. There is no set-up per term: buffers are kept,
+//! and the table of BM25 length factors is shared by all terms of a field.
+
+use std::cmp::Ordering;
+
+use bitpacking::{BitPacker, BitPacker4x};
+use tantivy::fieldnorm::FieldNormReader;
+use tantivy::schema::IndexRecordOption;
+
+use super::decode::BLOCK;
+use crate::write::file::write_vint;
+
+/// BM25 length factors by field norm id, for choosing a block's best document.
+///
+/// A factor is `K1 * (1 - B + B * length / mean length)` with K1 = 1.2, B = 0.75: Robertson and Zaragoza, "The
+/// Probabilistic Relevance Framework: BM25 and Beyond", 2009; in tantivy `src/query/bm25.rs`. The mean length of an output
+/// is known when all its postings are written, which is too late here; but norms tell between which two numbers it is.
+pub(super) struct LengthFactors {
+    least: Box<[f32; 256]>,
+    /// `None` where norms are exact, and with them the mean.
+    most: Option<Box<[f32; 256]>>,
+}
+
+impl LengthFactors {
+    /// The mean field length is between `least` and `most` tokens.
+    pub(super) fn new(least: f32, most: f32) -> LengthFactors {
+        #[expect(clippy::float_cmp, reason = "equal inputs give equal tables")]
+        let exact = least == most;
+        LengthFactors { least: factors(least), most: (!exact).then(|| factors(most)) }
+    }
+
+    /// Norm id and frequency whose score bounds those of all documents, whatever the mean length is: of the best
+    /// document if that is the same one everywhere, else of no document, but of one as short as the shortest candidate
+    /// and as frequent as the most frequent.
+    pub(super) fn bound(&self, norms: &[u8], freqs: &[u32]) -> (u8, u32) {
+        let best = best_document(&self.least, norms, freqs);
+        let Some(most) = &self.most else { return best };
+        let other = best_document(most, norms, freqs);
+        if best == other {
+            // Which of two documents scores more changes at most once as the mean grows.
+            return best;
+        }
+        let (norm, freq) = (best.0.min(other.0), best.1.max(other.1));
+        let bounds = |factors: &[f32; 256]| {
+            let bound = score(factors, norm, freq);
+            norms.iter().zip(freqs).all(|(&norm, &freq)| score(factors, norm, freq) <= bound)
+        };
+        if bounds(&self.least) && bounds(most) {
+            return (norm, freq);
+        }
+        (norms.iter().copied().min().unwrap_or(0), freqs.iter().copied().max().unwrap_or(0))
+    }
+}
+
+fn factors(mean: f32) -> Box<[f32; 256]> {
+    const K1: f32 = 1.2;
+    const B: f32 = 0.75;
+    let mut factors = Box::new([0.0; 256]);
+    for (id, factor) in (0..=u8::MAX).zip(factors.iter_mut()) {
+        let length = FieldNormReader::id_to_fieldnorm(id);
+        *factor = K1 * (1.0 - B + B * length as f32 / mean);
+    }
+    factors
+}
+
+/// Score of a document up to the term's weight.
+#[inline]
+fn score(factors: &[f32; 256], norm: u8, freq: u32) -> f32 {
+    let freq = freq as f32;
+    freq / (freq + factors.get(usize::from(norm)).copied().unwrap_or(0.0))
+}
+
+/// Norm id and frequency of the document that scores best; the last one of equals, as in tantivy.
+fn best_document(factors: &[f32; 256], norms: &[u8], freqs: &[u32]) -> (u8, u32) {
+    let mut best = (0, 0);
+    let mut best_score = f32::NEG_INFINITY;
+    for (&norm, &freq) in norms.iter().zip(freqs) {
+        let score = score(factors, norm, freq);
+        // Not `>=`: without a mean length scores are not numbers, and then, too, the last one counts.
+        if !matches!(score.partial_cmp(&best_score), Some(Ordering::Less)) {
+            (best, best_score) = ((norm, freq), score);
+        }
+    }
+    best
+}
+
+/// The terms of one unit for one output.
+#[derive(Default)]
+pub(super) struct Piece {
+    /// Term bytes, one after the other.
+    pub(super) keys: Vec<u8>,
+    /// Per term.
+    pub(super) terms: Vec<TermEntry>,
+    /// Posting lists, one after the other.
+    pub(super) postings: Vec<u8>,
+    /// Positions, one after the other.
+    pub(super) positions: Vec<u8>,
+    /// Sum of term frequencies; a document without frequency counts one.
+    pub(super) tokens: u64,
+}
+
+/// Lengths of what belongs to a term.
+#[derive(Clone, Copy)]
+pub(super) struct TermEntry {
+    pub(super) key_len: u32,
+    pub(super) doc_freq: u32,
+    pub(super) postings_len: u64,
+    pub(super) positions_len: u64,
+}
+
+/// Encodes terms of one output.
+pub(super) struct Encoder {
+    packer: BitPacker4x,
+    packed: [u8; 4 * BLOCK],
+    docs: [u32; BLOCK],
+    freqs: [u32; BLOCK],
+    norms: [u8; BLOCK],
+    len: usize,
+    last: u32,
+    doc_freq: u32,
+    tokens: u64,
+    skip: Vec<u8>,
+    blocks: Vec<u8>,
+    deltas: [u32; BLOCK],
+    deltas_len: usize,
+    widths: Vec<u8>,
+    delta_blocks: Vec<u8>,
+    pub(super) piece: Piece,
+}
+
+impl Encoder {
+    pub(super) fn new() -> Encoder {
+        Encoder {
+            packer: BitPacker4x::new(),
+            packed: [0; 4 * BLOCK],
+            docs: [0; BLOCK],
+            freqs: [0; BLOCK],
+            norms: [0; BLOCK],
+            len: 0,
+            last: 0,
+            doc_freq: 0,
+            tokens: 0,
+            skip: Vec::new(),
+            blocks: Vec::new(),
+            deltas: [0; BLOCK],
+            deltas_len: 0,
+            widths: Vec::new(),
+            delta_blocks: Vec::new(),
+            piece: Piece::default(),
+        }
+    }
+
+    /// Whether the open term has no document yet.
+    #[inline]
+    pub(super) fn is_untouched(&self) -> bool {
+        self.doc_freq == 0
+    }
+
+    /// Adds a document to the open term. Documents ascend.
+    #[inline]
+    pub(super) fn push(&mut self, doc: u32, freq: u32, norm: u8, field: &Field<'_>, has_freqs: bool) {
+        if let (Some(slot), Some(freq_slot), Some(norm_slot)) =
+            (self.docs.get_mut(self.len), self.freqs.get_mut(self.len), self.norms.get_mut(self.len))
+        {
+            (*slot, *freq_slot, *norm_slot) = (doc, freq, norm);
+        }
+        self.len += 1;
+        self.doc_freq += 1;
+        self.tokens += u64::from(freq);
+        if self.len == BLOCK {
+            self.write_block(field, has_freqs);
+        }
+    }
+
+    /// Adds position deltas of the document pushed last.
+    #[inline]
+    pub(super) fn push_positions(&mut self, mut deltas: &[u32]) {
+        while !deltas.is_empty() {
+            let room = BLOCK - self.deltas_len;
+            let (now, later) = deltas.split_at(room.min(deltas.len()));
+            if let Some(slots) = self.deltas.get_mut(self.deltas_len..self.deltas_len + now.len()) {
+                slots.copy_from_slice(now);
+            }
+            self.deltas_len += now.len();
+            deltas = later;
+            if self.deltas_len == BLOCK {
+                let width = self.packer.num_bits(&self.deltas);
+                let len = self.packer.compress(&self.deltas, &mut self.packed, width);
+                self.widths.push(width);
+                self.delta_blocks.extend_from_slice(self.packed.get(..len).unwrap_or(&[]));
+                self.deltas_len = 0;
+            }
+        }
+    }
+
+    fn write_block(&mut self, field: &Field<'_>, has_freqs: bool) {
+        let initial = (self.last != 0).then_some(self.last);
+        let width = self.packer.num_bits_strictly_sorted(initial, &self.docs);
+        let len = self.packer.compress_strictly_sorted(initial, &self.docs, &mut self.packed, width);
+        self.blocks.extend_from_slice(self.packed.get(..len).unwrap_or(&[]));
+        self.last = self.docs.last().copied().unwrap_or(0);
+        self.skip.extend_from_slice(&self.last.to_le_bytes());
+        self.skip.push(width | 0x40);
+        if has_freqs {
+            let best = match field.factors {
+                Some(factors) => factors.bound(&self.norms, &self.freqs),
+                None => (0, 0),
+            };
+            let sum: u32 = self.freqs.iter().copied().fold(0, u32::wrapping_add);
+            self.freqs.iter_mut().for_each(|freq| *freq = freq.wrapping_sub(1));
+            let width = self.packer.num_bits(&self.freqs);
+            let len = self.packer.compress(&self.freqs, &mut self.packed, width);
+            self.blocks.extend_from_slice(self.packed.get(..len).unwrap_or(&[]));
+            self.skip.push(width);
+            if field.record.has_positions() {
+                self.skip.extend_from_slice(&sum.to_le_bytes());
+            }
+            self.skip.extend_from_slice(&[best.0, u8::try_from(best.1).unwrap_or(u8::MAX)]);
+        }
+        self.len = 0;
+    }
+
+    /// Ends the open term and adds it to the piece.
+    pub(super) fn close(&mut self, key: &[u8], field: &Field<'_>, has_freqs: bool) {
+        let piece = &mut self.piece;
+        let postings_start = piece.postings.len();
+        if self.doc_freq as usize >= BLOCK {
+            write_vint(self.skip.len() as u64, &mut piece.postings);
+            piece.postings.extend_from_slice(&self.skip);
+            piece.postings.extend_from_slice(&self.blocks);
+            self.skip.clear();
+            self.blocks.clear();
+        }
+        let mut last = self.last;
+        for &doc in self.docs.get(..self.len).unwrap_or(&[]) {
+            write_vint32(doc.wrapping_sub(last), &mut piece.postings);
+            last = doc;
+        }
+        if has_freqs {
+            for &freq in self.freqs.get(..self.len).unwrap_or(&[]) {
+                write_vint32(freq, &mut piece.postings);
+            }
+        }
+        let positions_start = piece.positions.len();
+        if field.record.has_positions() {
+            write_vint(self.widths.len() as u64, &mut piece.positions);
+            piece.positions.extend_from_slice(&self.widths);
+            piece.positions.extend_from_slice(&self.delta_blocks);
+            for &delta in self.deltas.get(..self.deltas_len).unwrap_or(&[]) {
+                write_vint32(delta, &mut piece.positions);
+            }
+            self.widths.clear();
+            self.delta_blocks.clear();
+            self.deltas_len = 0;
+        }
+        piece.keys.extend_from_slice(key);
+        piece.terms.push(TermEntry {
+            key_len: u32::try_from(key.len()).unwrap_or(u32::MAX),
+            doc_freq: self.doc_freq,
+            postings_len: (piece.postings.len() - postings_start) as u64,
+            positions_len: (piece.positions.len() - positions_start) as u64,
+        });
+        piece.tokens += if has_freqs { self.tokens } else { u64::from(self.doc_freq) };
+        (self.len, self.last, self.doc_freq, self.tokens) = (0, 0, 0, 0);
+    }
+}
+
+/// What encoding needs to know of a field in one output.
+#[derive(Clone, Copy)]
+pub(super) struct Field<'a> {
+    pub(super) record: IndexRecordOption,
+    /// `None` for fields without norms.
+    pub(super) factors: Option<&'a LengthFactors>,
+}
+
+#[inline]
+fn write_vint32(mut value: u32, out: &mut Vec<u8>) {
+    while value >= 0x80 {
+        out.push((value & 0x7f) as u8);
+        value >>= 7;
+    }
+    out.push(value as u8 | 0x80);
+}

@@ -1,0 +1,56 @@
+//! Cutting a field into ranges of terms of about equal work.
+
+use tantivy::termdict::TermDictionary;
+
+use super::terms::TermRange;
+use crate::error::{Error, Result};
+
+/// Source bytes of postings and positions that a unit aims to read.
+pub(super) const UNIT_BYTES: u64 = 1 << 20;
+
+/// Terms of the sampled dictionary that a unit has at most: large batches keep a dictionary builder's caches warm.
+pub(super) const UNIT_TERMS: u64 = 1 << 16;
+
+/// Looks at a dictionary at most so often.
+const MOST_SAMPLES: u64 = 4096;
+
+/// Cuts the terms of a field into ranges that cover everything.
+///
+/// Only the largest dictionary is looked at; terms of other segments fall where they fall. A term is never cut, so a
+/// range may be larger than it should.
+pub(super) fn cut(dictionaries: &[Option<TermDictionary>]) -> Result<Vec<TermRange>> {
+    let mut ranges = vec![TermRange::default()];
+    let terms = |dictionary: &&TermDictionary| dictionary.num_terms();
+    let Some(largest) = dictionaries.iter().flatten().max_by_key(terms) else { return Ok(ranges) };
+    let all: u64 = dictionaries.iter().flatten().map(|dictionary| dictionary.num_terms() as u64).sum();
+    let num_terms = largest.num_terms() as u64;
+    if num_terms == 0 {
+        return Ok(ranges);
+    }
+    // What the largest dictionary says stands for all of them.
+    let scale = (all / num_terms).max(1);
+    let step = (num_terms / MOST_SAMPLES).max(1);
+    let read = Error::io("read", "a term dictionary");
+    let mut sample = || -> std::io::Result<()> {
+        let (mut key, mut start_bytes, mut start_ord) = (Vec::new(), 0, 0);
+        let mut ord = step;
+        while ord < num_terms {
+            if !largest.ord_to_term(ord, &mut key)? {
+                break;
+            }
+            let info = largest.get(&key)?.unwrap_or_default();
+            let bytes = (info.postings_range.start + info.positions_range.start) as u64;
+            if bytes.saturating_sub(start_bytes) * scale >= UNIT_BYTES || (ord - start_ord) * scale >= UNIT_TERMS {
+                if let Some(last) = ranges.last_mut() {
+                    last.lt = Some(key.clone());
+                }
+                ranges.push(TermRange { ge: Some(key.clone()), lt: None });
+                (start_bytes, start_ord) = (bytes, ord);
+            }
+            ord += step;
+        }
+        Ok(())
+    };
+    sample().map_err(read)?;
+    Ok(ranges)
+}

@@ -1,0 +1,189 @@
+//! Method `rewrite`: children of final size, written in one pass over each plane of the source.
+//!
+//! Norms come first: they are small, and postings need the mean field lengths. Then doc stores, columns and postings run
+//! as tracks of one pool. Groups run one after the other, or, where there are many small ones, side by side. The bytes
+//! do not depend on the number of threads.
+
+use std::sync::Mutex;
+use std::sync::PoisonError;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use super::columns::{self, WrittenColumns};
+use super::meta::child_segment_ids;
+use super::norms;
+use super::output::{ChildFiles, WrittenFile, WrittenSegment};
+use super::pool::{self, Track};
+use super::postings::PostingsTrack;
+use super::store::StoreTrack;
+use crate::error::{Error, Result};
+use crate::partition::{DocMap, Group};
+use crate::progress::{Cancel, Progress, Stage, Work};
+use crate::route::ShardNumber;
+use crate::source::Source;
+
+/// What a rewrite made.
+#[derive(Clone, Debug)]
+pub struct Rewritten {
+    /// The child segments, by child, then by ordinal.
+    pub segments: Vec<WrittenSegment>,
+    /// What was read of the source.
+    pub reads: SourceReads,
+}
+
+/// What was read of the source's planes. None of it grows with the number of children.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+pub struct SourceReads {
+    /// Blocks of posting lists decoded, partial ones included.
+    pub posting_blocks: u64,
+    /// Blocks of doc stores decompressed.
+    pub store_blocks: u64,
+    /// Terms streamed out of column dictionaries.
+    pub column_terms: u64,
+    /// Column values looked up.
+    pub column_values: u64,
+}
+
+/// Fails if some column cannot be written without changing a value. Writes nothing.
+pub fn check(source: &Source, map: &DocMap) -> Result<()> {
+    columns::check(source, &map.groups)
+}
+
+/// Writes all child segments of `map`. `shards`: shard number by child index. Reports [`Stage::Write`] in source bytes.
+///
+/// # Errors
+/// [`Error::Corrupt`] and [`Error::Panic`] for damage in the source, [`Error::Io`], [`Error::Interrupted`].
+pub fn rewrite(
+    source: &Source,
+    map: &DocMap,
+    shards: &[ShardNumber],
+    files: &dyn ChildFiles,
+    threads: usize,
+    progress: &dyn Progress,
+    cancel: &Cancel,
+) -> Result<Rewritten> {
+    progress.begin(Stage::Write, Work::bytes(source.num_bytes()));
+    let ids = child_segment_ids(source, map, shards);
+    let groups: Vec<(&Group, &Vec<String>)> = map.groups.iter().zip(&ids).collect();
+    let job = Job { source, files, progress, cancel };
+    let parts = if groups.len() >= 4 * threads.max(1) {
+        job.side_by_side(&groups, threads)?
+    } else {
+        groups.iter().map(|(group, ids)| job.group(group, ids, threads)).collect::<Result<Vec<_>>>()?
+    };
+    progress.end(Stage::Write);
+    let mut segments = Vec::new();
+    let mut reads = SourceReads::default();
+    for part in parts {
+        segments.extend(part.segments);
+        reads.posting_blocks += part.reads.posting_blocks;
+        reads.store_blocks += part.reads.store_blocks;
+        reads.column_terms += part.reads.column_terms;
+        reads.column_values += part.reads.column_values;
+    }
+    // Stable: within a child segments keep the order of groups and outputs.
+    segments.sort_by_key(|segment| segment.child);
+    Ok(Rewritten { segments, reads })
+}
+
+#[derive(Clone, Copy)]
+struct Job<'a> {
+    source: &'a Source,
+    files: &'a dyn ChildFiles,
+    progress: &'a dyn Progress,
+    cancel: &'a Cancel,
+}
+
+impl Job<'_> {
+    /// One thread per group, several groups at a time; the result is in the order of groups.
+    fn side_by_side(&self, groups: &[(&Group, &Vec<String>)], threads: usize) -> Result<Vec<Rewritten>> {
+        let next = AtomicUsize::new(0);
+        let done = Mutex::new(Vec::with_capacity(groups.len()));
+        let work = || {
+            loop {
+                let number = next.fetch_add(1, Ordering::Relaxed);
+                let Some((group, ids)) = groups.get(number) else { return };
+                let result = self.group(group, ids, 1);
+                if result.is_err() {
+                    next.store(groups.len(), Ordering::Relaxed);
+                }
+                done.lock().unwrap_or_else(PoisonError::into_inner).push((number, result));
+            }
+        };
+        std::thread::scope(|scope| {
+            for _ in 1..threads.max(1) {
+                scope.spawn(work);
+            }
+            work();
+        });
+        let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
+        done.sort_by_key(|(number, _)| *number);
+        done.into_iter().map(|(_, result)| result).collect()
+    }
+
+    fn group(&self, group: &Group, ids: &[String], threads: usize) -> Result<Rewritten> {
+        self.cancel.check()?;
+        let norms = norms::write(self.source, group, self.files, ids)?;
+        let lengths =
+            |field| norms.lengths.iter().find(|(with_norms, _)| *with_norms == field).map(|(_, sums)| sums.clone());
+        let columns = ColumnsTrack { job: *self, group, ids, written: Mutex::new(None) };
+        let store = StoreTrack::open(self.source, group, self.files, ids, self.progress)?;
+        let postings = PostingsTrack::open(self.source, group, self.files, ids, lengths, self.progress)?;
+        // Columns are one long unit and go first; store units are shorter and never wait for postings.
+        pool::run(&[&columns, &store, &postings], threads, self.cancel)?;
+
+        let mut reads = SourceReads {
+            posting_blocks: postings.blocks_decoded(),
+            store_blocks: store.blocks_decoded(),
+            ..SourceReads::default()
+        };
+        let Some(written) = columns.written.into_inner().unwrap_or_else(PoisonError::into_inner) else {
+            return Err(Error::Interrupted);
+        };
+        reads.column_terms = written.reads.dictionary_terms;
+        reads.column_values = written.reads.values;
+
+        let (stores, postings) = (store.finish()?, postings.finish()?);
+        let mut segments = Vec::with_capacity(ids.len());
+        let singles = norms.files.into_iter().zip(written.files).zip(stores);
+        for (((output, id), postings), ((norms, columns), store)) in
+            group.outputs.iter().zip(ids).zip(postings).zip(singles)
+        {
+            let mut files: Vec<WrittenFile> = postings;
+            files.extend([norms, columns, store]);
+            files.sort();
+            segments.push(WrittenSegment {
+                child: output.child,
+                id: id.clone(),
+                max_doc: output.num_docs,
+                deletes: None,
+                files,
+            });
+        }
+        Ok(Rewritten { segments, reads })
+    }
+}
+
+/// The columns of a group as a track with one unit.
+struct ColumnsTrack<'a> {
+    job: Job<'a>,
+    group: &'a Group,
+    ids: &'a [String],
+    written: Mutex<Option<WrittenColumns>>,
+}
+
+impl Track for ColumnsTrack<'_> {
+    fn units(&self) -> usize {
+        1
+    }
+
+    fn appended(&self) -> usize {
+        0
+    }
+
+    fn run(&self, _unit: usize) -> Result<()> {
+        let Job { source, files, progress, cancel } = self.job;
+        let written = columns::write(source, self.group, files, self.ids, cancel, progress)?;
+        *self.written.lock().unwrap_or_else(PoisonError::into_inner) = Some(written);
+        Ok(())
+    }
+}

@@ -1,0 +1,121 @@
+//! Reading a source's doc store: its skip index and its blocks.
+//!
+//! The skip index is a VInt number of layers, their ends as VInts, then the layers, the finest one last. A layer is a
+//! sequence of checkpoint blocks: VInt number of checkpoints, VInt first document, VInt first byte, then per checkpoint
+//! VInt documents and VInt bytes. Only the finest layer is read: it names every block.
+
+use std::ops::Range;
+
+use crate::error::{Error, Result};
+use crate::source::{Component, Segment};
+
+/// One compressed block.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct BlockAddr {
+    pub(super) docs: Range<u32>,
+    pub(super) bytes: Range<usize>,
+}
+
+const FOOTER: usize = 28;
+
+/// The blocks of a segment's store, checked to cover every document once and every byte once.
+pub(super) fn blocks(segment: &Segment) -> Result<Vec<BlockAddr>> {
+    let body = segment.body(Component::Store);
+    parse(body, segment.max_doc()).map_err(|problem| Error::corrupt(segment.file(Component::Store), problem))
+}
+
+fn parse(body: &[u8], max_doc: u32) -> Result<Vec<BlockAddr>, String> {
+    let footer = body.len().checked_sub(FOOTER).and_then(|start| body.get(start..)).ok_or("it has no footer")?;
+    let offset = footer.get(4..12).and_then(|bytes| bytes.first_chunk::<8>()).map(|bytes| u64::from_le_bytes(*bytes));
+    let offset = offset.and_then(|offset| usize::try_from(offset).ok()).ok_or("its footer ends early")?;
+    let index =
+        body.get(offset..body.len() - FOOTER).ok_or_else(|| format!("its skip index would begin at byte {offset}"))?;
+    let finest = finest_layer(index).ok_or("the layers of its skip index do not fit")?;
+    let mut found: Vec<BlockAddr> = Vec::new();
+    let mut rest = finest;
+    while !rest.is_empty() {
+        checkpoint_block(&mut rest, &mut found)
+            .ok_or_else(|| format!("its skip index ends early, behind block {}", found.len()))?;
+    }
+    let (mut doc, mut byte) = (0, 0);
+    for (number, block) in found.iter().enumerate() {
+        if block.docs.start != doc || block.bytes.start != byte || block.docs.is_empty() {
+            return Err(format!(
+                "block {number} of its skip index covers documents {:?}, bytes {:?}; expected to begin at document {doc}, byte {byte}",
+                block.docs, block.bytes
+            ));
+        }
+        (doc, byte) = (block.docs.end, block.bytes.end);
+    }
+    if (doc, byte) != (max_doc, offset) {
+        return Err(format!("its skip index covers {doc} documents and {byte} bytes of {max_doc} and {offset}"));
+    }
+    Ok(found)
+}
+
+fn finest_layer(mut index: &[u8]) -> Option<&[u8]> {
+    let layers = vint(&mut index)?;
+    let (mut start, mut end) = (0, 0);
+    for _ in 0..layers {
+        start = end;
+        end = usize::try_from(vint(&mut index)?).ok()?;
+    }
+    index.get(start..end)
+}
+
+fn checkpoint_block(data: &mut &[u8], found: &mut Vec<BlockAddr>) -> Option<()> {
+    let len = vint(data)?;
+    if len == 0 {
+        return Some(());
+    }
+    let mut doc = u32::try_from(vint(data)?).ok()?;
+    let mut byte = usize::try_from(vint(data)?).ok()?;
+    for _ in 0..len {
+        let doc_end = doc.checked_add(u32::try_from(vint(data)?).ok()?)?;
+        let byte_end = byte.checked_add(usize::try_from(vint(data)?).ok()?)?;
+        found.push(BlockAddr { docs: doc..doc_end, bytes: byte..byte_end });
+        (doc, byte) = (doc_end, byte_end);
+    }
+    Some(())
+}
+
+fn vint(data: &mut &[u8]) -> Option<u64> {
+    let mut value = 0u64;
+    for shift in (0..64).step_by(7) {
+        let (&byte, rest) = data.split_first()?;
+        *data = rest;
+        value |= u64::from(byte & 0x7f) << shift;
+        if byte & 0x80 != 0 {
+            return Some(value);
+        }
+    }
+    None
+}
+
+/// The documents of a decompressed block.
+pub(super) struct Documents<'a> {
+    docs: &'a [u8],
+    starts: &'a [[u8; 4]],
+}
+
+impl<'a> Documents<'a> {
+    /// `expected`: documents that the skip index promises.
+    pub(super) fn open(block: &'a [u8], expected: usize) -> Result<Documents<'a>, String> {
+        let (rest, count) = block.split_last_chunk::<4>().ok_or("a block ends early")?;
+        let count = u32::from_le_bytes(*count) as usize;
+        if count != expected {
+            return Err(format!("a block has {count} documents, its skip index says {expected}"));
+        }
+        let split = count.checked_mul(4).and_then(|len| rest.len().checked_sub(len)).ok_or("a block ends early")?;
+        let (docs, starts) = rest.split_at_checked(split).ok_or("a block ends early")?;
+        Ok(Documents { docs, starts: starts.as_chunks::<4>().0 })
+    }
+
+    /// Bytes of document `index` of the block.
+    #[inline]
+    pub(super) fn get(&self, index: usize) -> Option<&'a [u8]> {
+        let start = u32::from_le_bytes(*self.starts.get(index)?) as usize;
+        let end = self.starts.get(index + 1).map_or(self.docs.len(), |start| u32::from_le_bytes(*start) as usize);
+        self.docs.get(start..end)
+    }
+}

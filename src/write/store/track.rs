@@ -1,0 +1,245 @@
+//! The doc stores of a group as a [`Track`] of the pool.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crossbeam::queue::SegQueue;
+
+use super::blocks::{BlockAddr, Documents, blocks};
+use super::writer::StoreWriter;
+use super::{codec, dates};
+use crate::error::{Error, Result};
+use crate::partition::{Group, RowAddr};
+use crate::progress::{Progress, Stage, Work};
+use crate::source::{Component, Segment, Source};
+use crate::write::output::{ChildFiles, WrittenFile};
+use crate::write::pool::{InOrder, Track};
+
+/// Compressed bytes that a unit aims to read.
+const UNIT_BYTES: usize = 256 * 1024;
+
+/// All stored documents of a group, dealt to its outputs.
+pub(in crate::write) struct StoreTrack<'a> {
+    group: &'a Group,
+    segments: Vec<&'a Segment>,
+    units: Vec<Unit>,
+    lanes: InOrder<Piece, Appender<'a>>,
+    buffers: SegQueue<Vec<u8>>,
+    progress: &'a dyn Progress,
+    blocks_decoded: AtomicU64,
+}
+
+/// Blocks that follow each other in one segment.
+struct Unit {
+    segment: usize,
+    blocks: Vec<BlockAddr>,
+}
+
+/// Documents of one unit for one output.
+#[derive(Default)]
+struct Piece {
+    segment: usize,
+    docs: Vec<u8>,
+    lens: Vec<usize>,
+}
+
+impl<'a> StoreTrack<'a> {
+    /// `ids`: segment ids by output.
+    pub(in crate::write) fn open(
+        source: &'a Source,
+        group: &'a Group,
+        files: &dyn ChildFiles,
+        ids: &[String],
+        progress: &'a dyn Progress,
+    ) -> Result<StoreTrack<'a>> {
+        let segments: Vec<&Segment> = group.segments.iter().filter_map(|&index| source.segments().get(index)).collect();
+        let mut units = Vec::new();
+        for (number, segment) in segments.iter().enumerate() {
+            let mut unit = Unit { segment: number, blocks: Vec::new() };
+            let mut bytes = 0;
+            for block in blocks(segment)? {
+                bytes += block.bytes.len();
+                unit.blocks.push(block);
+                if bytes >= UNIT_BYTES {
+                    units.push(std::mem::replace(&mut unit, Unit { segment: number, blocks: Vec::new() }));
+                    bytes = 0;
+                }
+            }
+            if !unit.blocks.is_empty() {
+                units.push(unit);
+            }
+        }
+        if group.interleaved {
+            in_order_of_need(group, &mut units);
+        }
+        let settings = source.index().settings();
+        let appenders = group
+            .outputs
+            .iter()
+            .zip(ids)
+            .enumerate()
+            .map(|(number, (output, id))| {
+                let (compressor, block_size) = (settings.docstore_compression, settings.docstore_blocksize);
+                let store = StoreWriter::create(files, output.child, id, compressor, block_size)?;
+                let order = group.interleaved.then(|| MergeOrder::new(group, number, segments.len()));
+                Ok(Appender { store, order, expected: output.num_docs })
+            })
+            .collect::<Result<Vec<_>>>()?;
+        Ok(StoreTrack {
+            group,
+            segments,
+            units,
+            lanes: InOrder::new(appenders),
+            buffers: SegQueue::new(),
+            progress,
+            blocks_decoded: AtomicU64::new(0),
+        })
+    }
+
+    /// Closes the files; one per output, after all units.
+    pub(in crate::write) fn finish(self) -> Result<Vec<WrittenFile>> {
+        self.lanes.into_appenders().map(Appender::finish).collect()
+    }
+
+    /// Blocks decompressed so far.
+    pub(in crate::write) fn blocks_decoded(&self) -> u64 {
+        self.blocks_decoded.load(Ordering::Relaxed)
+    }
+
+    fn produce(&self, unit: &Unit, block: &mut Vec<u8>) -> Result<Vec<Piece>> {
+        let Some(segment) = self.segments.get(unit.segment) else { return Ok(Vec::new()) };
+        let store = segment.store();
+        let body = segment.body(Component::Store);
+        let mut pieces: Vec<Piece> =
+            self.group.outputs.iter().map(|_| Piece { segment: unit.segment, ..Piece::default() }).collect();
+        let mut bytes = 0;
+        for addr in &unit.blocks {
+            let damaged = |problem: String| {
+                Error::corrupt(segment.file(Component::Store), format!("documents {:?}: {problem}", addr.docs))
+            };
+            let compressed = body.get(addr.bytes.clone()).unwrap_or(&[]);
+            codec::decompress(store.codec, compressed, block).map_err(damaged)?;
+            bytes += addr.bytes.len() as u64;
+            let docs = Documents::open(block, addr.docs.len()).map_err(damaged)?;
+            for (index, doc) in addr.docs.clone().enumerate() {
+                let Some((output, _)) = self.group.lookup(unit.segment, doc) else { continue };
+                let Some(piece) = pieces.get_mut(output) else { continue };
+                let stored =
+                    docs.get(index).ok_or_else(|| damaged(format!("document {doc} lies outside its block")))?;
+                let start = piece.docs.len();
+                piece.docs.extend_from_slice(stored);
+                piece.lens.push(stored.len());
+                if store.version == 1 {
+                    let stored = piece.docs.get_mut(start..).unwrap_or_default();
+                    dates::to_nanoseconds(stored).map_err(|problem| damaged(format!("document {doc}: {problem}")))?;
+                }
+            }
+        }
+        self.blocks_decoded.fetch_add(unit.blocks.len() as u64, Ordering::Relaxed);
+        self.progress.advance(Stage::Write, Work::bytes(bytes));
+        Ok(pieces)
+    }
+}
+
+impl Track for StoreTrack<'_> {
+    fn units(&self) -> usize {
+        self.units.len()
+    }
+
+    fn appended(&self) -> usize {
+        self.lanes.appended()
+    }
+
+    fn run(&self, number: usize) -> Result<()> {
+        let Some(unit) = self.units.get(number) else { return Ok(()) };
+        let mut buffer = self.buffers.pop().unwrap_or_default();
+        let pieces = self.produce(unit, &mut buffer)?;
+        self.buffers.push(buffer);
+        self.lanes.deliver(number, pieces, |_, appender, piece| appender.append(piece))
+    }
+}
+
+struct Appender<'a> {
+    store: StoreWriter,
+    /// For outputs whose documents alternate between source segments.
+    order: Option<MergeOrder<'a>>,
+    expected: u32,
+}
+
+impl Appender<'_> {
+    fn append(&mut self, piece: Piece) -> Result<()> {
+        let Some(order) = &mut self.order else {
+            let mut docs = piece.docs.as_slice();
+            for len in piece.lens {
+                self.store.push(docs.split_off(..len).unwrap_or(&[]))?;
+            }
+            return Ok(());
+        };
+        order.queue(piece);
+        while let Some(doc) = order.next() {
+            self.store.push(&doc)?;
+        }
+        Ok(())
+    }
+
+    fn finish(self) -> Result<WrittenFile> {
+        let (file, docs) = self.store.finish()?;
+        if docs == self.expected {
+            Ok(file)
+        } else {
+            let problem = format!("the doc store got {docs} documents of {}", self.expected);
+            Err(Error::Usage(format!("{problem}; this is a defect of shardsplit")))
+        }
+    }
+}
+
+/// Documents that wait for their turn, per source segment.
+struct MergeOrder<'a> {
+    rows: std::iter::Peekable<Box<dyn Iterator<Item = RowAddr> + Send + 'a>>,
+    waiting: Vec<VecDeque<Vec<u8>>>,
+}
+
+impl<'a> MergeOrder<'a> {
+    fn new(group: &'a Group, output: usize, segments: usize) -> MergeOrder<'a> {
+        let rows: Box<dyn Iterator<Item = RowAddr> + Send + 'a> = Box::new(group.rows(output));
+        MergeOrder { rows: rows.peekable(), waiting: vec![VecDeque::new(); segments] }
+    }
+
+    fn queue(&mut self, piece: Piece) {
+        let mut docs = piece.docs.as_slice();
+        if let Some(waiting) = self.waiting.get_mut(piece.segment) {
+            waiting.extend(piece.lens.iter().map(|&len| docs.split_off(..len).unwrap_or(&[]).to_vec()));
+        }
+    }
+
+    fn next(&mut self) -> Option<Vec<u8>> {
+        let segment = self.rows.peek()?.segment;
+        let doc = self.waiting.get_mut(segment)?.pop_front()?;
+        self.rows.next();
+        Some(doc)
+    }
+}
+
+/// Orders units by when the outputs need their first document, so that few documents wait. Units of one segment keep
+/// their order, without which an output could not tell its documents apart.
+fn in_order_of_need(group: &Group, units: &mut Vec<Unit>) {
+    let mut reached = vec![0.0f64; group.segments.len()];
+    let mut keyed: Vec<(f64, Unit)> = std::mem::take(units)
+        .into_iter()
+        .map(|unit| {
+            let docs = unit.blocks.iter().flat_map(|block| block.docs.clone());
+            let share = docs.filter_map(|doc| group.lookup(unit.segment, doc)).next().map_or(0.0, |(output, doc)| {
+                let docs = group.outputs.get(output).map_or(1, |output| output.num_docs);
+                f64::from(doc) / f64::from(docs)
+            });
+            let mut key = share;
+            if let Some(reached) = reached.get_mut(unit.segment) {
+                key = key.max(*reached);
+                *reached = key;
+            }
+            (key, unit)
+        })
+        .collect();
+    keyed.sort_by(|(left, _), (right, _)| left.total_cmp(right));
+    units.extend(keyed.into_iter().map(|(_, unit)| unit));
+}
