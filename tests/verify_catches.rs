@@ -23,12 +23,13 @@ use shardsplit::progress::{Cancel, Silent};
 use shardsplit::route::{SplitRouting, SplitSpec, routing_hash};
 use shardsplit::source::{Component, LockMode, Source};
 use shardsplit::verify::{Finding, FindingKind, Grade, Ownership, VerifyJob, VerifyLevel, VerifyReport, verify};
+use tantivy::directory::footer::Footer;
 use tantivy::merge_policy::NoMergePolicy;
 use tantivy::schema::{
     BytesOptions, DateOptions, FAST, Facet, FacetOptions, INDEXED, IndexRecordOption, IpAddrOptions, JsonObjectOptions,
     STORED, STRING, Schema, TextFieldIndexing, TextOptions,
 };
-use tantivy::{DateTime, Index, IndexWriter, TantivyDocument, Term};
+use tantivy::{DateTime, Index, IndexSettings, IndexSortByField, IndexWriter, Order, TantivyDocument, Term};
 
 const CHILDREN: u32 = 3;
 const DOCS: u64 = 1500;
@@ -131,8 +132,12 @@ fn schema() -> Schema {
 
 /// Indexes `segments`, one segment each, then deletes documents by id.
 fn index(dir: &Path, segments: &[Vec<Doc>], deleted: &[String]) {
+    index_with(dir, IndexSettings::default(), segments, deleted);
+}
+
+fn index_with(dir: &Path, settings: IndexSettings, segments: &[Vec<Doc>], deleted: &[String]) {
     std::fs::create_dir_all(dir).unwrap();
-    let index = Index::create_in_dir(dir, schema()).unwrap();
+    let index = Index::builder().schema(schema()).settings(settings).create_in_dir(dir).unwrap();
     let schema = index.schema();
     let mut writer: IndexWriter = index.writer_with_num_threads(1, 20_000_000).unwrap();
     writer.set_merge_policy(Box::new(NoMergePolicy));
@@ -301,10 +306,14 @@ fn split_footer(bytes: &[u8]) -> (Vec<u8>, Vec<u8>) {
 
 /// Changes the body of a file and makes its checksum right.
 fn patch(path: &Path, change: impl FnOnce(&mut Vec<u8>)) {
-    let (mut body, footer) = split_footer(&std::fs::read(path).unwrap());
+    let (mut body, _) = split_footer(&std::fs::read(path).unwrap());
     change(&mut body);
-    let mut footer: serde_json::Value = serde_json::from_slice(&footer[..footer.len() - 8]).unwrap();
-    footer["crc"] = crc32fast::hash(&body).into();
+    write_file(path, body);
+}
+
+/// Writes a file with its footer.
+fn write_file(path: &Path, mut body: Vec<u8>) {
+    let footer = Footer { version: tantivy::version().clone(), crc: crc32fast::hash(&body) };
     let footer = serde_json::to_vec(&footer).unwrap();
     body.extend_from_slice(&footer);
     body.extend_from_slice(&u32::try_from(footer.len()).unwrap().to_le_bytes());
@@ -764,6 +773,146 @@ fn documents_that_a_policy_placed_are_no_strays() {
     assert!(placed.findings.is_empty(), "{}", show(&placed.findings));
     let refused = run(Policy::Refuse);
     assert_eq!(errors(&refused.findings), [FindingKind::Keys].into(), "{}", show(&refused.findings));
+}
+
+#[test]
+fn children_of_a_sorted_index_must_be_sorted_but_not_in_source_order() {
+    let sorted = || IndexSettings {
+        sort_by_field: Some(IndexSortByField { field: "number".to_owned(), order: Order::Desc }),
+        ..IndexSettings::default()
+    };
+    let docs: Vec<Doc> = (0..400).map(|n| Doc::number(n * 37 % 400)).collect();
+    let dir = tempfile::tempdir().unwrap();
+    let at = |name: &str| dir.path().join(name);
+    index_with(&at("source"), sorted(), &[docs[..200].to_vec(), docs[200..].to_vec()], &[]);
+    let source = Source::open(at("source"), LockMode::None).unwrap();
+    let routing = SplitRouting::new(SplitSpec::new(CHILDREN)).unwrap();
+    let keys = keys();
+    let settings = read_meta(&at("source"))["index_settings"].clone();
+    let run = |unsorted: usize| {
+        let mut children = Vec::new();
+        for child in 0..CHILDREN as usize {
+            let path = at(&format!("{unsorted}-{child}"));
+            let own: Vec<Doc> = docs.iter().filter(|doc| doc.child() == child).cloned().collect();
+            index_with(&path, if child == unsorted { IndexSettings::default() } else { sorted() }, &[own], &[]);
+            edit_meta(&path, |meta| meta["index_settings"] = settings.clone());
+            children.push((child as u32, path));
+        }
+        let mut job = VerifyJob::new(&source, children);
+        job.ownership = Some(Ownership { keys: &keys, routing: &routing, policies: KeyPolicies::default() });
+        verify(&job, &Silent, &Cancel::new()).unwrap().findings
+    };
+    let findings = run(9);
+    assert!(errors(&findings).is_empty(), "{}", show(&findings));
+    let findings = run(1);
+    assert_eq!(errors(&findings), [FindingKind::Reordered].into(), "{}", show(&findings));
+    assert_eq!(of_kind(&findings, FindingKind::Reordered).child, Some(1));
+}
+
+/// Children that share the source's files and have alive bitsets of their own.
+fn linked() -> tempfile::TempDir {
+    let source_dir = base().join("source");
+    let source = Source::open(&source_dir, LockMode::None).unwrap();
+    let dir = tempfile::tempdir_in(base()).unwrap();
+    for child in 0..CHILDREN as usize {
+        let path = dir.path().join(child.to_string());
+        std::fs::create_dir(&path).unwrap();
+        let mut meta = read_meta(&source_dir);
+        let mut names = vec!["meta.json".to_owned()];
+        for (segment, entry) in source.segments().iter().zip(meta["segments"].as_array_mut().unwrap()) {
+            for component in Component::ALL {
+                let name = component.file_name(segment.id());
+                std::fs::hard_link(source_dir.join(&name), path.join(&name)).unwrap();
+                names.push(name);
+            }
+            let max_doc = segment.max_doc();
+            let mut words = vec![0u64; max_doc.div_ceil(64) as usize];
+            let mut alive = 0;
+            for doc in (0..max_doc).filter(|doc| segment.is_alive(*doc)) {
+                let id = id_at(&source_dir, segment.id(), doc);
+                if Doc::number(id.trim_start_matches("doc-").parse().unwrap()).child() == child {
+                    words[doc as usize / 64] |= 1 << (doc % 64);
+                    alive += 1;
+                }
+            }
+            let mut body = max_doc.to_le_bytes().to_vec();
+            words.iter().for_each(|word| body.extend_from_slice(&word.to_le_bytes()));
+            let name = format!("{}.7.del", segment.id());
+            write_file(&path.join(&name), body);
+            names.push(name);
+            entry["deletes"] = serde_json::json!({"num_deleted_docs": max_doc - alive, "opstamp": 7});
+        }
+        std::fs::write(path.join("meta.json"), serde_json::to_vec(&meta).unwrap()).unwrap();
+        std::fs::write(path.join(".managed.json"), serde_json::to_vec(&names).unwrap()).unwrap();
+    }
+    dir
+}
+
+#[test]
+fn linked_children_are_clean_and_a_bit_too_many_or_too_few_is_found() {
+    let dir = linked();
+    for findings in both(dir.path()) {
+        let kinds: Vec<_> = findings.iter().map(|finding| (finding.grade, finding.kind)).collect();
+        assert_eq!(kinds, [(Grade::Note, FindingKind::Shared)], "{}", show(&findings));
+    }
+    // The first two documents that differ change sides: as many documents as before, but not the same.
+    let path = file_of(&dir.path().join("1"), "del");
+    let alive = |body: &[u8], doc: usize| body[4 + doc / 8] >> (doc % 8) & 1;
+    let mut bits = (0, 0);
+    patch(&path, |body| {
+        let one = (0..SEGMENT as usize).find(|doc| alive(body, *doc) == 1).unwrap();
+        let zero = (0..SEGMENT as usize).find(|doc| alive(body, *doc) == 0).unwrap();
+        bits = (one, zero);
+        for doc in [one, zero] {
+            body[4 + doc / 8] ^= 1 << (doc % 8);
+        }
+    });
+    let [routed, alone] = both(dir.path());
+    for findings in [&routed, &alone] {
+        assert!(errors(findings).contains(&FindingKind::DocumentLost), "{}", show(findings));
+        assert_eq!(
+            of_kind(findings, FindingKind::DocumentLost).documents[0].source.as_ref().unwrap().doc,
+            bits.0 as u32
+        );
+    }
+    assert!(errors(&routed).contains(&FindingKind::Stray), "{}", show(&routed));
+}
+
+/// One segment with JSON documents only.
+fn json_segments(dir: &Path, segments: &[Vec<serde_json::Value>]) {
+    std::fs::create_dir_all(dir).unwrap();
+    let mut builder = Schema::builder();
+    let field = builder.add_json_field("json", JsonObjectOptions::from(FAST | STORED));
+    let index = Index::create_in_dir(dir, builder.build()).unwrap();
+    let mut writer: IndexWriter = index.writer_with_num_threads(1, 20_000_000).unwrap();
+    writer.set_merge_policy(Box::new(NoMergePolicy));
+    for values in segments {
+        for value in values {
+            let mut doc = TantivyDocument::new();
+            doc.add_object(field, serde_json::from_value(value.clone()).unwrap());
+            writer.add_document(doc).unwrap();
+        }
+        writer.commit().unwrap();
+    }
+}
+
+#[test]
+fn numbers_that_change_type_but_not_value_are_no_difference() {
+    use serde_json::json;
+    // A column of its own type in each segment of the source, of one type in the child.
+    let ints = vec![json!({"n": 5}), json!({"n": -7})];
+    let floats = vec![json!({"n": 0.5}), json!({"n": [1.5, 2]})];
+    let dir = tempfile::tempdir().unwrap();
+    json_segments(&dir.path().join("source"), &[ints.clone(), floats.clone()]);
+    let source = Source::open(dir.path().join("source"), LockMode::None).unwrap();
+    let run = |name: &str, docs: Vec<serde_json::Value>| {
+        json_segments(&dir.path().join(name), &[docs]);
+        let job = VerifyJob::new(&source, vec![(0, dir.path().join(name))]);
+        errors(&verify(&job, &Silent, &Cancel::new()).unwrap().findings)
+    };
+    assert!(run("equal", [ints.clone(), floats.clone()].concat()).is_empty());
+    let other = vec![json!({"n": 5}), json!({"n": -7.25})];
+    assert!(!run("other", [other, floats].concat()).is_empty());
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Numbers of live documents: over all children as many as the source has, in each as many as routing says.
 
 use super::files::Child;
-use super::report::{Finding, FindingKind};
+use super::finding::{Finding, FindingKind};
 use crate::partition::Census;
 use crate::source::Source;
 

@@ -12,7 +12,8 @@ use std::sync::Arc;
 use tantivy::directory::footer::Footer;
 use tantivy::directory::{FileSlice, OwnedBytes};
 
-use super::report::{Finding, FindingKind, Grade, VerifyLevel, one_line};
+use super::finding::{Finding, FindingKind, Grade, one_line};
+use super::report::VerifyLevel;
 use super::{VerifyJob, metadata, threads};
 use crate::error::{Error, Result};
 use crate::progress::{Cancel, Progress, Stage, Work};

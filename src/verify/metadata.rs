@@ -6,7 +6,7 @@ use tantivy::schema::Type;
 
 use super::VerifyJob;
 use super::files::Child;
-use super::report::{Finding, FindingKind, Grade, one_line};
+use super::finding::{Finding, FindingKind, Grade, one_line};
 use crate::error::{Error, Result};
 use crate::source::{Component, Meta, Segment, Source, guard};
 

@@ -17,6 +17,7 @@ mod census;
 mod content;
 mod diagnose;
 mod files;
+mod finding;
 mod metadata;
 mod ownership;
 mod report;
@@ -26,9 +27,8 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 pub use content::Digest;
-pub use report::{
-    Check, FieldStatistics, Finding, FindingKind, Grade, Sighting, VerifiedChild, VerifyLevel, VerifyReport,
-};
+pub use finding::{Finding, FindingKind, Grade, Sighting};
+pub use report::{Check, FieldStatistics, VerifiedChild, VerifyLevel, VerifyReport};
 
 use crate::error::Result;
 use crate::partition::{KeyPolicies, KeySpec};

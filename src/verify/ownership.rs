@@ -4,7 +4,7 @@
 //! child c. Documents that a policy placed are sent there again by the same policy, and are no finding.
 
 use super::files::Child;
-use super::report::{Finding, FindingKind, Sighting, one_line};
+use super::finding::{Finding, FindingKind, Sighting, one_line};
 use super::{Ownership, VerifyJob};
 use crate::error::{Error, Result};
 use crate::partition::{Assigned, DocAddress, KeyProblems, NO_CHILD, assign};

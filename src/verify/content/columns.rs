@@ -13,7 +13,7 @@ use super::unit::{Outcome, View, column_name};
 use crate::error::{Error, Result};
 use crate::progress::Cancel;
 use crate::source::Component;
-use crate::verify::report::FindingKind;
+use crate::verify::finding::FindingKind;
 
 /// Values fetched at once.
 const BATCH: u32 = 1024;

@@ -20,6 +20,8 @@ pub(super) struct EntryCheck<'a> {
     previous: Option<(Vec<u8>, TermInfo, u64)>,
     /// Per depth, the branches seen so far below the current prefix.
     levels: Vec<Branches>,
+    /// How many of them count; the others keep their allocations.
+    depths: usize,
     /// The range begins within the dictionary: nodes on the way to its first term have branches that are not seen.
     inner: bool,
 }
@@ -35,7 +37,7 @@ struct Branches {
 impl<'a> EntryCheck<'a> {
     /// For the terms from ordinal `start` on.
     pub(super) fn new(dictionary: &'a TermDictionary, start: u64) -> EntryCheck<'a> {
-        EntryCheck { dictionary, previous: None, levels: Vec::new(), inner: start > 0 }
+        EntryCheck { dictionary, previous: None, levels: Vec::new(), depths: 0, inner: start > 0 }
     }
 
     /// What is wrong with the entry of `term`, whose place is `ordinal`; `found`: the ordinal it has.
@@ -63,17 +65,24 @@ impl<'a> EntryCheck<'a> {
             }
             let depth = previous.iter().zip(term).take_while(|(a, b)| a == b).count();
             // Deeper nodes than this are left behind; those not seen yet were made by the previous term.
-            self.levels.truncate(depth + 1);
-            while self.levels.len() <= depth {
-                self.levels.push(Branches { first: vec![*last], wide: self.inner });
+            for fresh in self.depths..=depth {
+                if fresh >= self.levels.len() {
+                    self.levels.push(Branches::default());
+                }
+                if let Some(level) = self.levels.get_mut(fresh) {
+                    level.first.clear();
+                    level.first.push(*last);
+                    level.wide = self.inner;
+                }
             }
+            self.depths = depth + 1;
             previous.clear();
             previous.extend_from_slice(term);
             before.clone_from(info);
             *last = ordinal;
             self.inner = false;
             let mut few = Vec::new();
-            if let Some(level) = self.levels.last_mut() {
+            if let Some(level) = self.levels.get_mut(depth) {
                 lookup |= level.wide;
                 if !level.wide {
                     level.first.push(ordinal);
@@ -99,7 +108,7 @@ impl<'a> EntryCheck<'a> {
     /// What is wrong with nodes that go on beyond the range: any may be wide.
     pub(super) fn finish(&mut self) -> io::Result<Option<String>> {
         let mut problem = None;
-        for level in std::mem::take(&mut self.levels) {
+        for level in std::mem::take(&mut self.levels).iter().take(self.depths) {
             problem = problem.or(self.look_up_all(&level.first)?);
         }
         Ok(problem)

@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::source::{Component, Segment, Source, guard};
 use crate::verify::VerifyJob;
 use crate::verify::files::Child;
-use crate::verify::report::{Finding, FindingKind, Grade};
+use crate::verify::finding::{Finding, FindingKind, Grade};
 
 /// Whether documents of several source segments may alternate in a child, because the index is sorted.
 pub(in crate::verify) fn interleaves(source: &Source) -> bool {

@@ -1,6 +1,12 @@
 //! Position lists of terms.
+//!
+//! A list is: VInt n, n bit widths, n bit-packed blocks of 128 deltas, then one VInt (seven bits a byte, low ones first,
+//! the top bit set on the last byte) for each delta that is left. Most lists have no block; for them tantivy's reader
+//! would cost more than the list, so they are decoded here. Lists with blocks go through tantivy's reader, which does
+//! not know where they end and gives what its buffer holds beyond: their length is counted here.
 
 use std::io;
+use std::ops::Range;
 
 use tantivy::directory::OwnedBytes;
 use tantivy::positions::PositionReader;
@@ -9,17 +15,34 @@ use tantivy::positions::PositionReader;
 const BLOCK: usize = 128;
 
 /// The positions of one term, read from front to back.
-pub(super) struct PositionList {
-    reader: PositionReader,
+pub(super) struct PositionList<'a> {
+    deltas: Deltas<'a>,
     len: u64,
     next: u64,
 }
 
-impl PositionList {
-    /// Over the bytes of one term.
-    pub(super) fn open(bytes: OwnedBytes) -> io::Result<PositionList> {
-        let len = count(&bytes);
-        Ok(PositionList { reader: PositionReader::open(bytes)?, len, next: 0 })
+enum Deltas<'a> {
+    /// VInts.
+    Tail(&'a [u8]),
+    Blocks(Box<PositionReader>),
+}
+
+impl<'a> PositionList<'a> {
+    /// Over the bytes of one term within those of its field.
+    pub(super) fn open(field: &'a OwnedBytes, range: Range<usize>) -> io::Result<PositionList<'a>> {
+        let bytes = field.as_slice().get(range.clone()).ok_or_else(|| {
+            io::Error::new(io::ErrorKind::InvalidData, format!("positions {range:?} of {} bytes", field.len()))
+        })?;
+        let (blocks, rest) = vint(bytes).unwrap_or((0, &[]));
+        if blocks == 0 {
+            let len = rest.iter().filter(|byte| **byte & 0x80 != 0).count() as u64;
+            return Ok(PositionList { deltas: Deltas::Tail(rest), len, next: 0 });
+        }
+        let Some(len) = count(blocks, rest) else {
+            let problem = format!("{blocks} blocks of positions in {} bytes", bytes.len());
+            return Err(io::Error::new(io::ErrorKind::InvalidData, problem));
+        };
+        Ok(PositionList { deltas: Deltas::Blocks(Box::new(PositionReader::open(field.slice(range))?)), len, next: 0 })
     }
 
     /// How many there are.
@@ -38,33 +61,48 @@ impl PositionList {
         else {
             return false;
         };
-        // Bounded by the length of the list, and that by 128 times its bytes.
-        buffer.resize(len, 0);
-        if num > 0 {
-            self.reader.read(self.next, buffer);
+        match &mut self.deltas {
+            Deltas::Tail(rest) => {
+                buffer.clear();
+                for _ in 0..num {
+                    let Some((delta, left)) = vint(rest) else { return false };
+                    let Ok(delta) = u32::try_from(delta) else { return false };
+                    buffer.push(delta);
+                    *rest = left;
+                }
+            }
+            Deltas::Blocks(reader) => {
+                // Bounded by the length of the list, and that by 128 times its bytes.
+                buffer.resize(len, 0);
+                if num > 0 {
+                    reader.read(self.next, buffer);
+                }
+            }
         }
         self.next = end;
         true
     }
 }
 
-/// Positions in a list: VInt n, n bit widths, n blocks of 128, then one VInt each. The reader itself does not know,
-/// and gives what its buffer holds beyond the end.
-fn count(list: &[u8]) -> u64 {
-    let mut blocks: u64 = 0;
-    let mut header: usize = 0;
-    for byte in list.iter().take(9) {
-        blocks |= u64::from(byte & 0x7f) << (7 * header);
-        header += 1;
+/// The VInt at the front, and what follows it.
+#[inline]
+fn vint(bytes: &[u8]) -> Option<(u64, &[u8])> {
+    let mut value = 0;
+    for (at, &byte) in bytes.iter().take(9).enumerate() {
+        value |= u64::from(byte & 0x7f) << (7 * at);
         if byte & 0x80 != 0 {
-            break;
+            return Some((value, bytes.get(at + 1..)?));
         }
     }
-    let widths = usize::try_from(blocks).ok().and_then(|blocks| list.get(header..header.checked_add(blocks)?));
-    let Some(widths) = widths else { return 0 };
+    None
+}
+
+/// Positions in a list of `blocks` blocks, of which `rest` follows; `None` if they do not fit.
+fn count(blocks: u64, rest: &[u8]) -> Option<u64> {
+    let widths = rest.get(..usize::try_from(blocks).ok()?)?;
     let packed: usize = widths.iter().map(|&width| usize::from(width) * BLOCK / 8).sum();
-    let tail = list.get(header + widths.len() + packed..).unwrap_or(&[]);
-    blocks * BLOCK as u64 + tail.iter().filter(|byte| **byte & 0x80 != 0).count() as u64
+    let tail = rest.get(widths.len() + packed..)?;
+    Some(blocks * BLOCK as u64 + tail.iter().filter(|byte| **byte & 0x80 != 0).count() as u64)
 }
 
 #[cfg(test)]
@@ -81,7 +119,10 @@ mod tests {
             serializer.close_term().unwrap();
             serializer.close().unwrap();
 
-            let mut list = PositionList::open(OwnedBytes::new(bytes)).unwrap();
+            let end = bytes.len();
+            bytes.extend_from_slice(&[0x81; 3]);
+            let bytes = OwnedBytes::new(bytes);
+            let mut list = PositionList::open(&bytes, 0..end).unwrap();
             assert_eq!(list.len(), u64::from(len));
             let (mut all, mut buffer) = (Vec::new(), Vec::new());
             for piece in deltas.chunks(77) {
@@ -92,7 +133,17 @@ mod tests {
             assert_eq!(list.read(), list.len());
             assert!(!list.next(1, &mut buffer));
         }
-        assert_eq!(count(&[]), 0);
-        assert_eq!(count(&[0x7f; 12]), 0);
+    }
+
+    #[test]
+    fn broken_lists_have_no_positions() {
+        let bytes = OwnedBytes::new(vec![0x7f; 12]);
+        assert_eq!(PositionList::open(&bytes, 0..12).unwrap().len(), 0);
+        assert_eq!(PositionList::open(&bytes, 5..5).unwrap().len(), 0);
+        assert!(PositionList::open(&bytes, 5..13).is_err());
+        // One block of width 0 promises 128, but more blocks than bytes promise nothing.
+        let bytes = OwnedBytes::new(vec![0x81, 0, 0x85]);
+        assert_eq!(PositionList::open(&bytes, 0..3).unwrap().len(), 129);
+        assert!(PositionList::open(&bytes, 2..3).is_err());
     }
 }

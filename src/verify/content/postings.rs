@@ -1,31 +1,28 @@
 //! Postings of one field: terms, documents, frequencies, positions.
 //!
-//! Read through tantivy's own cursors, a fresh one per term: a cursor that is reused keeps the frequencies of the term
-//! before, which would hide a term that lost its own. Strict views also check what no document shows but searches
-//! need: ordinals and look-ups in the dictionary, empty terms, skip data, block maxima.
+//! Read through tantivy's own cursors. In JSON fields, where terms with and without frequencies stand side by side,
+//! every term gets a fresh one: a cursor that is reused keeps the frequencies of the term before, which would hide a
+//! term that lost its own. Strict views also check what no document shows but searches need: the dictionary's entries,
+//! skip data, block maxima.
 
 use std::cell::Cell;
 use std::ops::Range;
 
 use tantivy::directory::OwnedBytes;
-use tantivy::fieldnorm::FieldNormReader;
 use tantivy::index::InvertedIndexReader;
 use tantivy::postings::{BlockSegmentPostings, TermInfo};
-use tantivy::query::Bm25Weight;
-use tantivy::schema::{Field, IndexRecordOption};
+use tantivy::schema::{Field, IndexRecordOption, Type};
 
 use super::dictionary::{EntryCheck, show};
 use super::digest::{self, Seed, Tag};
 use super::lanes::{Adder, SegmentLanes};
+use super::maxima::{BLOCK, Maxima};
 use super::positions::PositionList;
 use super::unit::{Detail, Outcome, Tokens, View};
 use crate::error::{Error, Result};
 use crate::progress::Cancel;
 use crate::source::Component;
-use crate::verify::report::FindingKind;
-
-/// Postings in a block.
-const BLOCK: usize = 128;
+use crate::verify::finding::FindingKind;
 
 /// Reads the terms with ordinals in `range`.
 pub(super) fn read(
@@ -50,9 +47,10 @@ pub(super) fn read(
         detail,
         option,
         reader: &reader,
-        positions,
+        positions: positions.as_ref(),
+        reuse: entry.field_type().value_type() != Type::Json,
         maxima: if view.strict && option.has_freq() && entry.has_fieldnorms() {
-            maxima(view, field, tokens.stored)
+            Maxima::open(view, field, tokens.stored)
         } else {
             None
         },
@@ -70,22 +68,16 @@ pub(super) fn read(
     result
 }
 
-/// Norms and weight to check block maxima with. The weight's idf cancels out of the comparison.
-fn maxima(view: &View<'_>, field: Field, tokens: u64) -> Option<(FieldNormReader, Bm25Weight)> {
-    let norms = view.segment.reader().get_fieldnorms_reader(field).ok()?;
-    #[expect(clippy::cast_precision_loss, reason = "as tantivy computes it")]
-    let average = tokens as f32 / view.segment.max_doc() as f32;
-    Some((norms, Bm25Weight::for_one_term_without_explain(1, u64::from(view.segment.max_doc()).max(1), average)))
-}
-
 struct Walk<'a> {
     view: &'a View<'a>,
     field: Field,
     detail: Detail,
     option: IndexRecordOption,
     reader: &'a InvertedIndexReader,
-    positions: Option<OwnedBytes>,
-    maxima: Option<(FieldNormReader, Bm25Weight)>,
+    positions: Option<&'a OwnedBytes>,
+    /// Whether a cursor may go on to the next term: only where all terms of the field have frequencies, or none.
+    reuse: bool,
+    maxima: Option<Maxima>,
     has_deletes: bool,
     adder: Adder<'a>,
     buffer: Vec<u32>,
@@ -97,7 +89,7 @@ struct Walk<'a> {
 impl Walk<'_> {
     fn terms(&mut self, range: Range<u64>, cancel: &Cancel) -> Result<()> {
         let dictionary = self.reader.terms();
-        let read = Error::io("read", self.view.segment.file(Component::Terms));
+        let view = self.view;
         let num_terms = dictionary.num_terms() as u64;
         let mut builder = dictionary.range();
         let mut bound = Vec::new();
@@ -112,10 +104,11 @@ impl Walk<'_> {
             }
             builder.into_stream()
         })();
-        let mut stream = stream.map_err(read)?;
+        let mut stream = stream.map_err(|error| view.cannot_read(Component::Terms, error))?;
 
         let mut entries = EntryCheck::new(dictionary, range.start);
         let mut ordinal = range.start;
+        let mut cursor = None;
         loop {
             self.at.set(Component::Terms);
             if !stream.advance() {
@@ -129,18 +122,18 @@ impl Walk<'_> {
             }
             if self.view.strict {
                 let checked = entries.check((term, info), (ordinal, stream.term_ord()));
-                if let Some(problem) = checked.map_err(Error::io("read", self.view.segment.file(Component::Terms)))? {
+                if let Some(problem) = checked.map_err(|error| view.cannot_read(Component::Terms, error))? {
                     self.fault(Component::Terms, || format!("term {} {problem}", show(term)));
                 }
             }
-            self.postings(term, info)?;
+            self.postings(term, info, &mut cursor)?;
             ordinal += 1;
             if ordinal.is_multiple_of(1024) {
                 cancel.check()?;
             }
         }
         let unfinished = if self.view.strict { entries.finish() } else { Ok(None) };
-        if let Some(problem) = unfinished.map_err(Error::io("read", self.view.segment.file(Component::Terms)))? {
+        if let Some(problem) = unfinished.map_err(|error| view.cannot_read(Component::Terms, error))? {
             self.fault(Component::Terms, || format!("the last term {problem}"));
         }
         if ordinal != range.end {
@@ -150,15 +143,22 @@ impl Walk<'_> {
         Ok(())
     }
 
-    fn postings(&mut self, term: &[u8], info: &TermInfo) -> Result<()> {
+    fn postings(&mut self, term: &[u8], info: &TermInfo, cursor: &mut Option<BlockSegmentPostings>) -> Result<()> {
         self.at.set(Component::Postings);
         let wanted = if self.detail == Detail::Documents { IndexRecordOption::Basic } else { self.option };
         let open = || {
             self.reader
                 .read_block_postings_from_terminfo(info, wanted)
-                .map_err(Error::io("read", self.view.segment.file(Component::Postings)))
+                .map_err(|error| self.view.cannot_read(Component::Postings, error))
         };
-        let mut cursor = open()?;
+        match cursor {
+            Some(cursor) if self.reuse => self
+                .reader
+                .reset_block_postings_from_terminfo(info, cursor)
+                .map_err(|error| self.view.cannot_read(Component::Postings, error))?,
+            _ => *cursor = Some(open()?),
+        }
+        let Some(cursor) = cursor else { return Ok(()) };
         let has_freqs = !cursor.freqs().is_empty();
         let tag = match self.detail {
             Detail::Documents => Tag::Posting,
@@ -166,9 +166,9 @@ impl Walk<'_> {
             _ => Tag::PostingNoFreq,
         };
         let seed = Seed::new(tag, self.field.field_id(), term);
-        let mut positions = match (&self.positions, has_freqs) {
+        let mut positions = match (self.positions, has_freqs) {
             (Some(bytes), false) if self.view.strict => {
-                let list = PositionList::open(bytes.slice(info.positions_range.clone()));
+                let list = PositionList::open(bytes, info.positions_range.clone());
                 if list.is_ok_and(|list| list.len() > 0) {
                     self.fault(Component::Positions, || {
                         format!("term {} has positions but no frequencies", show(term))
@@ -178,9 +178,8 @@ impl Walk<'_> {
             }
             (Some(bytes), true) => {
                 self.at.set(Component::Positions);
-                let bytes = bytes.slice(info.positions_range.clone());
-                let list = PositionList::open(bytes)
-                    .map_err(Error::io("read", self.view.segment.file(Component::Positions)))?;
+                let list = PositionList::open(bytes, info.positions_range.clone())
+                    .map_err(|error| self.view.cannot_read(Component::Positions, error))?;
                 self.at.set(Component::Postings);
                 Some(list)
             }
@@ -190,7 +189,7 @@ impl Walk<'_> {
         let mut last = None;
         let mut seen: u64 = 0;
         while !cursor.docs().is_empty() {
-            if !self.block(term, seed, &mut cursor, positions.as_mut(), &mut last) {
+            if !self.block(term, seed, cursor, positions.as_mut(), &mut last) {
                 break;
             }
             seen += cursor.docs().len() as u64;
@@ -225,15 +224,10 @@ impl Walk<'_> {
         term: &[u8],
         seed: Seed,
         cursor: &mut BlockSegmentPostings,
-        positions: Option<&mut PositionList>,
+        positions: Option<&mut PositionList<'_>>,
         last: &mut Option<u32>,
     ) -> bool {
-        let bound = match &self.maxima {
-            Some((norms, weight)) if cursor.docs().len() == BLOCK && !cursor.freqs().is_empty() => {
-                Some(cursor.block_max_score(norms, weight))
-            }
-            _ => None,
-        };
+        let promise = self.maxima.as_ref().and_then(|maxima| maxima.promise(cursor));
         let (docs, freqs) = (cursor.docs(), cursor.freqs());
         if !freqs.is_empty() && freqs.len() != docs.len() {
             let (docs, freqs) = (docs.len(), freqs.len());
@@ -281,17 +275,11 @@ impl Walk<'_> {
         if !sound {
             self.fault(Component::Postings, || format!("documents of term {} do not ascend, or are none", show(term)));
         }
-        if let (Some(bound), Some((norms, weight))) = (bound, &self.maxima) {
-            let score = docs
-                .iter()
-                .zip(freqs)
-                .map(|(&doc, &freq)| weight.score(norms.fieldnorm_id(doc), freq))
-                .fold(0.0f32, f32::max);
-            if score > bound * 1.000_01 {
-                self.fault(Component::Postings, || {
-                    format!("a block of term {} promises a score of at most {bound}, it has {score}", show(term))
-                });
-            }
+        let broken = promise.and_then(|promise| Some((promise, self.maxima.as_ref()?.broken(promise, docs, freqs)?)));
+        if let Some((promise, score)) = broken {
+            self.fault(Component::Postings, || {
+                format!("a block of term {} promises a score of at most {promise}, it has {score}", show(term))
+            });
         }
         true
     }

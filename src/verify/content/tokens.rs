@@ -13,7 +13,8 @@ use super::read::Content;
 use super::unit::Tokens;
 use crate::source::{Component, Segment, Source};
 use crate::verify::files::Child;
-use crate::verify::report::{FieldStatistics, Finding, FindingKind, Grade};
+use crate::verify::finding::{Finding, FindingKind, Grade};
+use crate::verify::report::FieldStatistics;
 
 /// Totals over the source, and over the children so far.
 pub(super) struct Totals {

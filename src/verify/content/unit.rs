@@ -11,7 +11,7 @@ use super::{columns, norms, postings, store};
 use crate::error::{Error, Result};
 use crate::progress::Cancel;
 use crate::source::{Component, Segment, guard};
-use crate::verify::report::FindingKind;
+use crate::verify::finding::FindingKind;
 
 /// How much of a posting enters the lanes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -65,6 +65,13 @@ pub(crate) struct View<'a> {
     /// Whether the segment is one that was written for a child without deleted documents: then what does not change
     /// any document (skip data, dictionary look-ups, empty terms) is checked too.
     pub(crate) strict: bool,
+}
+
+impl View<'_> {
+    /// What a reader of one of the files failed with. Asked for in loops: makes the path only when it is needed.
+    pub(crate) fn cannot_read(&self, component: Component, error: std::io::Error) -> Error {
+        Error::io("read", self.segment.file(component))(error)
+    }
 }
 
 /// Something wrong that does not stop reading. Faults of one kind in one file are counted, the first is described.

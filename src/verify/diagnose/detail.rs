@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 use crate::source::{Component, guard};
 use crate::verify::content::dictionary::show;
 use crate::verify::content::unit::{Part, View};
-use crate::verify::report::FindingKind;
+use crate::verify::finding::FindingKind;
 
 /// Values of a row or bytes around a difference that are shown.
 const SHOWN: usize = 4;

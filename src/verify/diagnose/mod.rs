@@ -20,7 +20,7 @@ use super::content::read::{self, Content, Reading};
 use super::content::unit::{Detail, Part, View};
 use super::content::{Routed, order, readable, view};
 use super::files::Child;
-use super::report::{Finding, FindingKind, Sighting};
+use super::finding::{Finding, FindingKind, Sighting};
 use crate::error::{Error, Result};
 use crate::partition::DocAddress;
 use crate::route::ShardNumber;
@@ -127,14 +127,16 @@ pub(super) fn run(
 
     report_doubled(&case, &doubled, findings);
     report_misplaced(&case, &misplaced, findings);
-    let pairs = pairs::run(&case, (&source_lanes, &found_lanes), lost, foreign)?;
+    let mut pairs = pairs::run(&case, (&source_lanes, &found_lanes), lost, foreign)?;
     drop((source_lanes, found_lanes));
+    let mut altered = Vec::new();
+    parts::run(&case, &mut pairs, &mut altered)?;
     report_lost(&case, &pairs.lost, routed.is_some() || complete, findings);
     for (at, group) in by_child(&case, pairs.foreign.iter().map(|entry| (None, Some(*entry)))) {
         let message = format!("{} documents are not in the source", group.len());
         findings.push(case.finding(FindingKind::DocumentForeign, at, message, &group));
     }
-    parts::run(&case, &pairs.altered, findings)?;
+    findings.append(&mut altered);
 
     if findings.len() == before {
         let message =

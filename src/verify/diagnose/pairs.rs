@@ -1,7 +1,7 @@
 //! Pairing documents that were altered with what they were.
 //!
-//! First by stored bytes, then by everything but stored bytes, then by order within a child. A pair is made only where
-//! as many documents are left on one side as on the other; what finds no partner is lost, or foreign.
+//! First by stored bytes, then by everything but stored bytes, then, with less right, by order within a child. A pair is
+//! made only where as many documents are left on one side as on the other; what finds no partner is lost, or foreign.
 
 use std::collections::BTreeMap;
 
@@ -17,6 +17,8 @@ use crate::verify::content::unit::{Detail, Part};
 pub(super) struct Pairs {
     /// A document of the source and what became of it.
     pub(super) altered: Vec<(Entry, Entry)>,
+    /// Pairs that only their place suggests.
+    pub(super) guessed: Vec<(Entry, Entry)>,
     /// Documents of the source without a partner.
     pub(super) lost: Vec<Entry>,
     /// Documents of children without a partner.
@@ -28,7 +30,7 @@ type Both<'a> = (&'a [SegmentLanes], &'a [SegmentLanes]);
 
 /// Pairs `lost` with `foreign`. `whole`: lanes over everything.
 pub(super) fn run(case: &Case<'_>, whole: Both<'_>, lost: Vec<Entry>, foreign: Vec<Entry>) -> Result<Pairs> {
-    let mut pairs = Pairs { altered: Vec::new(), lost, foreign };
+    let mut pairs = Pairs { lost, foreign, ..Pairs::default() };
     if pairs.lost.is_empty() || pairs.foreign.is_empty() {
         return Ok(pairs);
     }
@@ -42,7 +44,9 @@ pub(super) fn run(case: &Case<'_>, whole: Both<'_>, lost: Vec<Entry>, foreign: V
         rest
     };
     pairs.round(|entry| rest(whole.0, store.0, entry), |entry| rest(whole.1, store.1, entry));
+    let paired = pairs.altered.len();
     pairs.round(|_| Lanes::default(), |_| Lanes::default());
+    pairs.guessed = pairs.altered.split_off(paired);
     pairs.altered.sort_unstable_by_key(|(_, entry)| (entry.at, entry.view, entry.doc));
     Ok(pairs)
 }
@@ -85,9 +89,9 @@ mod tests {
         let key = |entry: Entry| Seed::new(Tag::Stored, 0, &[u8::try_from(entry.hash).unwrap()]).alone();
         let entry = |hash, doc| Entry { hash, at: 0, view: 0, doc };
         let mut pairs = Pairs {
-            altered: Vec::new(),
             lost: vec![entry(1, 0), entry(2, 1), entry(2, 2), entry(3, 3)],
             foreign: vec![entry(2, 5), entry(1, 6), entry(4, 7)],
+            ..Pairs::default()
         };
         pairs.round(key, key);
         assert_eq!(pairs.altered, [(entry(1, 0), entry(1, 6))]);

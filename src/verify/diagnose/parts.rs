@@ -1,27 +1,52 @@
 //! In which part of their content paired documents differ.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use tantivy::schema::Field;
 
 use super::matching::Entry;
+use super::pairs::Pairs;
 use super::{Case, Pair, by_child, detail};
 use crate::error::{Error, Result};
 use crate::source::{Component, guard};
+use crate::verify::content::digest::Lanes;
 use crate::verify::content::lanes::SegmentLanes;
 use crate::verify::content::unit::{Detail, Part, describe};
-use crate::verify::report::{Finding, FindingKind};
+use crate::verify::finding::{Finding, FindingKind};
 
-/// Compares `pairs` part by part; one finding per child, part and kind.
-pub(super) fn run(case: &Case<'_>, pairs: &[(Entry, Entry)], findings: &mut Vec<Finding>) -> Result<()> {
-    if pairs.is_empty() {
+/// Compares `pairs` part by part; one finding per child, part and kind. Guessed pairs that differ in most of what they
+/// consist of are two documents, not one that was altered: they go back to those that are lost or foreign.
+pub(super) fn run(case: &Case<'_>, pairs: &mut Pairs, findings: &mut Vec<Finding>) -> Result<()> {
+    let guessed = std::mem::take(&mut pairs.guessed);
+    if pairs.altered.is_empty() && guessed.is_empty() {
         return Ok(());
     }
+    let all: Vec<(Entry, Entry)> = pairs.altered.iter().chain(&guessed).copied().collect();
+    let mut parts = Vec::new();
+    let mut likeness: BTreeMap<(Entry, Entry), Likeness> =
+        guessed.iter().map(|pair| (*pair, Likeness::default())).collect();
     for part in all_parts(case) {
-        let differing = differing(case, &part, Detail::Positions, pairs)?;
-        if differing.is_empty() {
-            continue;
+        let mut differing = Vec::new();
+        compare(case, &part, Detail::Positions, &all, |pair, before, after| {
+            if let Some(likeness) = likeness.get_mut(&pair) {
+                likeness.parts += usize::from(before != Lanes::default() || after != Lanes::default());
+                likeness.differing += usize::from(before != after);
+            }
+            if before != after {
+                differing.push(pair);
+            }
+        })?;
+        if !differing.is_empty() {
+            parts.push((part, differing));
         }
+    }
+    likeness.retain(|_, likeness| 2 * likeness.differing > likeness.parts);
+    for &(source, child) in likeness.keys() {
+        pairs.lost.push(source);
+        pairs.foreign.push(child);
+    }
+    for (part, mut differing) in parts {
+        differing.retain(|pair| !likeness.contains_key(pair));
         match part {
             Part::Postings(field, _) => postings(case, field, &differing, findings)?,
             Part::Store => report(case, &part, FindingKind::StoredBytes, Component::Store, &differing, findings),
@@ -32,6 +57,13 @@ pub(super) fn run(case: &Case<'_>, pairs: &[(Entry, Entry)], findings: &mut Vec<
         }
     }
     Ok(())
+}
+
+/// Of how many parts a pair consists, and in how many it differs.
+#[derive(Default)]
+struct Likeness {
+    parts: usize,
+    differing: usize,
 }
 
 /// Every part that any segment has, store first.
@@ -59,22 +91,41 @@ fn all_parts(case: &Case<'_>) -> Vec<Part> {
     parts
 }
 
-fn differing(case: &Case<'_>, part: &Part, detail: Detail, pairs: &[(Entry, Entry)]) -> Result<Vec<(Entry, Entry)>> {
-    let part = match part {
-        Part::Postings(field, _) => Part::Postings(*field, detail),
-        other => other.clone(),
+/// Calls `visit` with every pair and what it has of `part`, before and after.
+fn compare(
+    case: &Case<'_>,
+    part: &Part,
+    detail: Detail,
+    pairs: &[(Entry, Entry)],
+    mut visit: impl FnMut((Entry, Entry), Lanes, Lanes),
+) -> Result<()> {
+    let source = case.source.read(Some(part), detail, case.reading)?;
+    let found = case.found.read(Some(part), detail, case.reading)?;
+    let lanes = |side: &[SegmentLanes], entry: Entry| {
+        side.get(entry.view as usize).map_or_else(Lanes::default, |lanes| lanes.get(entry.doc))
     };
-    let source = case.source.read(Some(&part), detail, case.reading)?;
-    let found = case.found.read(Some(&part), detail, case.reading)?;
-    let lanes = |side: &[SegmentLanes], entry: Entry| side.get(entry.view as usize).map(|lanes| lanes.get(entry.doc));
-    Ok(pairs.iter().filter(|(a, b)| lanes(&source, *a) != lanes(&found, *b)).copied().collect())
+    for &(before, after) in pairs {
+        visit((before, after), lanes(&source, before), lanes(&found, after));
+    }
+    Ok(())
 }
 
 /// Tells lost terms, frequencies and positions apart, by comparing with less and less detail.
 fn postings(case: &Case<'_>, field: Field, pairs: &[(Entry, Entry)], findings: &mut Vec<Finding>) -> Result<()> {
+    if pairs.is_empty() {
+        return Ok(());
+    }
+    let differing = |detail: Detail| -> Result<Vec<(Entry, Entry)>> {
+        let mut differing = Vec::new();
+        compare(case, &Part::Postings(field, detail), detail, pairs, |pair, before, after| {
+            if before != after {
+                differing.push(pair);
+            }
+        })?;
+        Ok(differing)
+    };
+    let (terms, freqs) = (differing(Detail::Documents)?, differing(Detail::Frequencies)?);
     let part = Part::Postings(field, Detail::Positions);
-    let terms = differing(case, &part, Detail::Documents, pairs)?;
-    let freqs = differing(case, &part, Detail::Frequencies, pairs)?;
     let only = |pairs: &[(Entry, Entry)], not: &[(Entry, Entry)]| -> Vec<(Entry, Entry)> {
         let not: BTreeSet<&(Entry, Entry)> = not.iter().collect();
         pairs.iter().filter(|pair| !not.contains(pair)).copied().collect()
