@@ -4,6 +4,15 @@
 //! them; each test then spoils one thing, by indexing altered documents or by patching bytes (with the checksum made
 //! right again, so that content must show it), and asks for the finding that names it.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::cast_possible_truncation,
+    reason = "a test may stop at what it does not expect"
+)]
+
 use std::collections::BTreeSet;
 use std::net::Ipv6Addr;
 use std::path::{Path, PathBuf};
@@ -53,8 +62,8 @@ impl Doc {
                 word(9),
                 word(9),
                 n % 50,
-                if n % 2 == 0 { format!("{}", n % 7) } else { format!("{}.5", n % 7) },
-                n % 3 == 0
+                if n.is_multiple_of(2) { format!("{}", n % 7) } else { format!("{}.5", n % 7) },
+                n.is_multiple_of(3)
             ),
         }
     }
@@ -76,10 +85,10 @@ impl Doc {
         for &value in &self.signed {
             doc.add_i64(field("signed"), value);
         }
-        if n % 5 != 0 {
+        if !n.is_multiple_of(5) {
             doc.add_f64(field("float"), f64::from(u32::try_from(n).unwrap()) / 8.0);
         }
-        doc.add_bool(field("flag"), n % 2 == 0);
+        doc.add_bool(field("flag"), n.is_multiple_of(2));
         doc.add_date(
             field("date"),
             DateTime::from_timestamp_nanos(1_600_000_000_123_456_789 + 86_400_000_000_001 * n as i64),
@@ -144,31 +153,30 @@ fn is_deleted(n: u64) -> bool {
     n % 41 == 3
 }
 
-/// Numbers of live documents in source order: `meta.json` need not name segments in the order in which they were made.
-fn live() -> &'static [u64] {
-    static LIVE: OnceLock<Vec<u64>> = OnceLock::new();
-    LIVE.get_or_init(|| {
-        let source = base().join("source");
-        let segments = Source::open(&source, LockMode::None).unwrap();
-        let first = segments.segments().iter().map(|segment| id_at(&source, segment.id(), 0));
-        let first: Vec<u64> = first.map(|id| id.trim_start_matches("doc-").parse().unwrap()).collect();
-        first.into_iter().flat_map(|first| first..first + SEGMENT).filter(|n| !is_deleted(*n)).collect()
-    })
+/// Numbers of live documents in source order.
+fn live() -> impl Iterator<Item = u64> {
+    (0..DOCS).filter(|n| !is_deleted(*n))
 }
 
 /// Live documents of child `child`, in source order.
 fn docs_of(child: usize) -> Vec<Doc> {
-    live().iter().map(|n| Doc::number(*n)).filter(|doc| doc.child() == child).collect()
+    live().map(Doc::number).filter(|doc| doc.child() == child).collect()
 }
 
 /// Indexes one child and gives it the source's opstamp.
 fn index_child(dir: &Path, docs: Vec<Doc>) {
     index(dir, &[docs], &[]);
-    let read = |dir: &Path| -> serde_json::Value {
-        serde_json::from_slice(&std::fs::read(dir.join("meta.json")).unwrap()).unwrap()
-    };
-    let mut meta = read(dir);
-    meta["opstamp"] = read(&base().join("source"))["opstamp"].clone();
+    let opstamp = read_meta(&base().join("source"))["opstamp"].clone();
+    edit_meta(dir, |meta| meta["opstamp"] = opstamp);
+}
+
+fn read_meta(dir: &Path) -> serde_json::Value {
+    serde_json::from_slice(&std::fs::read(dir.join("meta.json")).unwrap()).unwrap()
+}
+
+fn edit_meta(dir: &Path, edit: impl FnOnce(&mut serde_json::Value)) {
+    let mut meta = read_meta(dir);
+    edit(&mut meta);
     std::fs::write(dir.join("meta.json"), serde_json::to_vec(&meta).unwrap()).unwrap();
 }
 
@@ -179,7 +187,14 @@ fn base() -> &'static Path {
         let dir = tempfile::tempdir().unwrap();
         let deleted: Vec<String> = (0..DOCS).filter(|n| is_deleted(*n)).map(|n| format!("doc-{n}")).collect();
         let segments = [0, 1, 2].map(|at| (at * SEGMENT..(at + 1) * SEGMENT).map(Doc::number).collect());
-        index(&dir.path().join("source"), &segments, &deleted);
+        let source = dir.path().join("source");
+        index(&source, &segments, &deleted);
+        // The writer lists segments in no order; here documents ascend, and every run gives the same children.
+        let first = |segment: &serde_json::Value| {
+            let id = segment["segment_id"].as_str().unwrap().replace('-', "");
+            id_at(&source, &id, 0).trim_start_matches("doc-").parse::<u64>().unwrap()
+        };
+        edit_meta(&source, |meta| meta["segments"].as_array_mut().unwrap().sort_by_key(first));
         dir
     });
     dir.path()
@@ -616,12 +631,44 @@ fn a_flipped_byte_with_the_checksum_made_right_is_found_by_what_it_means() {
                 body[at] ^= 0x04;
             });
             let report = report(dir.path(), VerifyLevel::Full, true, 2);
-            if report.is_clean() {
+            // Some bytes mean nothing, or the same: table entries for bytes that no term has, another copy of what LZ4
+            // repeats.
+            let child = dir.path().join("0");
+            let harmless = || match component {
+                Component::Terms => same_terms(&child),
+                Component::Store => same_documents(&child),
+                _ => false,
+            };
+            if report.is_clean() && !harmless() {
                 missed.push(at);
             }
         }
         assert!(missed.is_empty(), "{}: {missed:?}", component.extension());
     }
+}
+
+/// Whether streaming and looking up all terms of child 0 gives what it gives in the right child 0.
+fn same_terms(child: &Path) -> bool {
+    let [right, other] = [&right().join("0"), child].map(|dir| Source::open(dir, LockMode::None).unwrap());
+    right.schema().fields().all(|(field, _)| {
+        let [right, other] = [&right, &other].map(|index| index.segments()[0].terms(field).unwrap());
+        let (Some(right), Some(other)) = (right, other) else { return true };
+        let (mut stream, mut others) = (right.stream().unwrap(), other.stream().unwrap());
+        while let Some((term, info)) = stream.next() {
+            if others.next() != Some((term, info)) || other.get(term).unwrap().as_ref() != Some(info) {
+                return false;
+            }
+        }
+        others.next().is_none()
+    })
+}
+
+/// Whether the stored documents of child 0 are those of the right child 0.
+fn same_documents(child: &Path) -> bool {
+    let [right, other] = [&right().join("0"), child].map(|dir| Source::open(dir, LockMode::None).unwrap());
+    let [right, other] = [&right, &other].map(|index| index.segments()[0].reader().get_store_reader(1).unwrap());
+    (0..docs_of(0).len() as u32)
+        .all(|doc| right.get_document_bytes(doc).unwrap() == other.get_document_bytes(doc).unwrap())
 }
 
 #[test]
@@ -669,13 +716,10 @@ fn a_child_that_is_not_there_does_not_hide_what_is_wrong_with_another() {
 fn another_schema_or_settings_are_found() {
     for (key, kind) in [("schema", FindingKind::Schema), ("index_settings", FindingKind::Settings)] {
         let dir = copy();
-        let path = dir.path().join("0/meta.json");
-        let mut meta: serde_json::Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
-        match key {
+        edit_meta(&dir.path().join("0"), |meta| match key {
             "schema" => meta["schema"][4]["name"] = "other".into(),
             _ => meta["index_settings"]["docstore_blocksize"] = 7.into(),
-        }
-        std::fs::write(&path, serde_json::to_vec(&meta).unwrap()).unwrap();
+        });
         let [findings, _] = both(dir.path());
         assert!(errors(&findings).contains(&kind), "{}", show(&findings));
     }
@@ -705,7 +749,7 @@ fn documents_that_a_policy_placed_are_no_strays() {
     for (at, &shard) in routing.children().iter().enumerate() {
         let owner = |doc: &Doc| routing.child_of(routing_hash(&doc.id), 0).unwrap_or(routing.children().len() - 1);
         let path = dir.path().join(shard.to_string());
-        index_child(&path, live().iter().map(|n| Doc::number(*n)).filter(|doc| owner(doc) == at).collect());
+        index_child(&path, live().map(Doc::number).filter(|doc| owner(doc) == at).collect());
         children.push((shard, path));
     }
     let source = Source::open(base().join("source"), LockMode::None).unwrap();

@@ -95,10 +95,10 @@ fn expected_files(meta: &Meta) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     for segment in meta.segments() {
         names.extend(Component::ALL.iter().map(|component| component.file_name(&segment.id)));
-        if let Some((deleted, opstamp)) = segment.deletes {
-            if deleted > 0 {
-                names.insert(format!("{}.{opstamp}.del", segment.id));
-            }
+        if let Some((deleted, opstamp)) = segment.deletes
+            && deleted > 0
+        {
+            names.insert(format!("{}.{opstamp}.del", segment.id));
         }
     }
     names

@@ -89,10 +89,10 @@ fn counts(segment: &Segment, deleted: u32, findings: &mut Vec<Finding>) -> Resul
     if store.get_document_bytes(max_doc).is_ok() {
         differ(path.clone(), format!("has a document {max_doc}, meta.json says {max_doc} documents"));
     }
-    if max_doc > 0 {
-        if let Err(error) = store.get_document_bytes(max_doc - 1) {
-            differ(path, format!("has no document {}: {error}", max_doc - 1));
-        }
+    if max_doc > 0
+        && let Err(error) = store.get_document_bytes(max_doc - 1)
+    {
+        differ(path, format!("has no document {}: {error}", max_doc - 1));
     }
     Ok(())
 }

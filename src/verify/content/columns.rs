@@ -16,7 +16,7 @@ use crate::source::Component;
 use crate::verify::report::FindingKind;
 
 /// Values fetched at once.
-const BATCH: usize = 1024;
+const BATCH: u32 = 1024;
 
 /// Classes of values that can never be equal; numeric columns share the first three.
 mod class {
@@ -153,11 +153,11 @@ impl Rows<'_> {
             return Ok(());
         }
         let num_values = column.values.num_vals();
-        let mut batch = vec![empty; BATCH];
+        let mut batch = [empty; BATCH as usize];
         let mut fetch = |from: u32, to: u32, each: &mut dyn FnMut(u32, T)| {
             let mut start = from;
             while start < to {
-                let len = (to - start).min(BATCH as u32);
+                let len = (to - start).min(BATCH);
                 let Some(values) = batch.get_mut(..len as usize) else { break };
                 column.values.get_range(u64::from(start), values);
                 for (row, value) in (start..).zip(values.iter()) {

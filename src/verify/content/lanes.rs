@@ -61,29 +61,15 @@ impl Adder<'_> {
     #[inline]
     pub(crate) fn add(&mut self, doc: u32, item: Lanes) -> bool {
         let (stripe, within) = (doc as usize / STRIPE, doc as usize % STRIPE);
-        if let Some((held, guard)) = &mut self.held {
-            if *held == stripe {
-                return match guard.get_mut(within) {
-                    Some(lanes) => {
-                        lanes.add(item);
-                        true
-                    }
-                    None => false,
-                };
-            }
+        if self.held.as_ref().is_none_or(|(held, _)| *held != stripe) {
+            // The old guard goes first: two are never held at once.
+            self.held = None;
+            let Some(mutex) = self.lanes.stripes.get(stripe) else { return false };
+            self.held = Some((stripe, mutex.lock().unwrap_or_else(PoisonError::into_inner)));
         }
-        self.held = None;
-        let Some(mutex) = self.lanes.stripes.get(stripe) else { return false };
-        let mut guard = mutex.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = match guard.get_mut(within) {
-            Some(lanes) => {
-                lanes.add(item);
-                true
-            }
-            None => false,
-        };
-        self.held = Some((stripe, guard));
-        known
+        let Some(lanes) = self.held.as_mut().and_then(|(_, guard)| guard.get_mut(within)) else { return false };
+        lanes.add(item);
+        true
     }
 
     /// Lets other threads have the stripe.

@@ -8,11 +8,13 @@
 //! documents than the source has), 8 more per entry of a string dictionary that is being read.
 
 mod columns;
+pub(super) mod dictionary;
 pub(super) mod digest;
 pub(super) mod lanes;
 mod norms;
 pub(super) mod order;
-pub(super) mod postings;
+mod positions;
+mod postings;
 pub(super) mod read;
 mod shared;
 mod store;

@@ -10,13 +10,14 @@ use std::ops::Range;
 use tantivy::directory::OwnedBytes;
 use tantivy::fieldnorm::FieldNormReader;
 use tantivy::index::InvertedIndexReader;
-use tantivy::positions::PositionReader;
 use tantivy::postings::{BlockSegmentPostings, TermInfo};
 use tantivy::query::Bm25Weight;
 use tantivy::schema::{Field, IndexRecordOption};
 
+use super::dictionary::{EntryCheck, show};
 use super::digest::{self, Seed, Tag};
 use super::lanes::{Adder, SegmentLanes};
+use super::positions::PositionList;
 use super::unit::{Detail, Outcome, Tokens, View};
 use crate::error::{Error, Result};
 use crate::progress::Cancel;
@@ -25,8 +26,6 @@ use crate::verify::report::FindingKind;
 
 /// Postings in a block.
 const BLOCK: usize = 128;
-/// Every so many terms are looked up in the dictionary; their ordinals divide by it.
-const LOOKUP: u64 = 8;
 
 /// Reads the terms with ordinals in `range`.
 pub(super) fn read(
@@ -115,7 +114,7 @@ impl Walk<'_> {
         })();
         let mut stream = stream.map_err(read)?;
 
-        let mut previous: Vec<u8> = Vec::new();
+        let mut entries = EntryCheck::new(dictionary, range.start);
         let mut ordinal = range.start;
         loop {
             self.at.set(Component::Terms);
@@ -129,45 +128,24 @@ impl Walk<'_> {
                 break;
             }
             if self.view.strict {
-                self.check_entry(term, info, ordinal, stream.term_ord(), (ordinal > range.start).then_some(&previous))?;
-                previous.clear();
-                previous.extend_from_slice(term);
+                let checked = entries.check((term, info), (ordinal, stream.term_ord()));
+                if let Some(problem) = checked.map_err(Error::io("read", self.view.segment.file(Component::Terms)))? {
+                    self.fault(Component::Terms, || format!("term {} {problem}", show(term)));
+                }
             }
             self.postings(term, info)?;
             ordinal += 1;
-            if ordinal % 1024 == 0 {
+            if ordinal.is_multiple_of(1024) {
                 cancel.check()?;
             }
+        }
+        let unfinished = if self.view.strict { entries.finish() } else { Ok(None) };
+        if let Some(problem) = unfinished.map_err(Error::io("read", self.view.segment.file(Component::Terms)))? {
+            self.fault(Component::Terms, || format!("the last term {problem}"));
         }
         if ordinal != range.end {
             let (found, range) = (ordinal, range.clone());
             self.fault(Component::Terms, || format!("the dictionary gives terms up to {found} of {range:?}"));
-        }
-        Ok(())
-    }
-
-    fn check_entry(
-        &mut self,
-        term: &[u8],
-        info: &TermInfo,
-        ordinal: u64,
-        found: u64,
-        previous: Option<&Vec<u8>>,
-    ) -> Result<()> {
-        if found != ordinal {
-            self.fault(Component::Terms, || format!("term {} has ordinal {found}, its place is {ordinal}", show(term)));
-        }
-        if previous.is_some_and(|previous| previous.as_slice() >= term) {
-            self.fault(Component::Terms, || format!("term {} is not above the one before it", show(term)));
-        }
-        if info.doc_freq == 0 {
-            self.fault(Component::Terms, || format!("term {} is in the dictionary without a document", show(term)));
-        }
-        if ordinal % LOOKUP == 0 {
-            let read = Error::io("read", self.view.segment.file(Component::Terms));
-            if self.reader.terms().get(term).map_err(read)?.as_ref() != Some(info) {
-                self.fault(Component::Terms, || format!("looking up term {} does not find its entry", show(term)));
-            }
         }
         Ok(())
     }
@@ -189,14 +167,22 @@ impl Walk<'_> {
         };
         let seed = Seed::new(tag, self.field.field_id(), term);
         let mut positions = match (&self.positions, has_freqs) {
+            (Some(bytes), false) if self.view.strict => {
+                let list = PositionList::open(bytes.slice(info.positions_range.clone()));
+                if list.is_ok_and(|list| list.len() > 0) {
+                    self.fault(Component::Positions, || {
+                        format!("term {} has positions but no frequencies", show(term))
+                    });
+                }
+                None
+            }
             (Some(bytes), true) => {
                 self.at.set(Component::Positions);
                 let bytes = bytes.slice(info.positions_range.clone());
-                let len = position_count(&bytes);
-                let reader = PositionReader::open(bytes)
+                let list = PositionList::open(bytes)
                     .map_err(Error::io("read", self.view.segment.file(Component::Positions)))?;
                 self.at.set(Component::Postings);
-                Some(PositionList { reader, len, next: 0 })
+                Some(list)
             }
             _ => None,
         };
@@ -213,19 +199,21 @@ impl Walk<'_> {
         if seen != u64::from(info.doc_freq) {
             self.fault(Component::Postings, || format!("term {} has {seen} of {} postings", show(term), info.doc_freq));
         }
-        if let Some(list) = positions.filter(|list| list.next != list.len) {
+        if let Some(list) = positions.filter(|list| list.read() != list.len()) {
             self.fault(Component::Positions, || {
-                format!("term {} has {} positions, its frequencies sum to {}", show(term), list.len, list.next)
+                format!("term {} has {} positions, its frequencies sum to {}", show(term), list.len(), list.read())
             });
         }
         // The end of every block but the last is the base of the next one's deltas, so reading on has proved it.
-        if self.view.strict && info.doc_freq as usize >= BLOCK && info.doc_freq as usize % BLOCK == 0 {
-            if let Some(last) = last {
-                let mut cursor = open()?;
-                let index = cursor.seek(last);
-                if cursor.docs().get(index) != Some(&last) {
-                    self.fault(Component::Postings, || format!("seeking doc {last} of term {} passes it", show(term)));
-                }
+        if self.view.strict
+            && info.doc_freq as usize >= BLOCK
+            && (info.doc_freq as usize).is_multiple_of(BLOCK)
+            && let Some(last) = last
+        {
+            let mut cursor = open()?;
+            let index = cursor.seek(last);
+            if cursor.docs().get(index) != Some(&last) {
+                self.fault(Component::Postings, || format!("seeking doc {last} of term {} passes it", show(term)));
             }
         }
         Ok(())
@@ -258,21 +246,14 @@ impl Walk<'_> {
         let mut deltas: &[u32] = &[];
         let with_positions = positions.is_some();
         if let Some(list) = positions {
-            let end = list.next + sum;
-            if end > list.len {
+            self.at.set(Component::Positions);
+            if !list.next(sum, &mut self.buffer) {
+                let len = list.len();
                 self.fault(Component::Positions, || {
-                    format!("term {} has {} positions, its frequencies sum to more", show(term), list.len)
+                    format!("term {} has {len} positions, its frequencies sum to more", show(term))
                 });
-                list.next = list.len;
                 return false;
             }
-            self.at.set(Component::Positions);
-            // Bounded by the length of the position list, and that by 128 times its bytes.
-            self.buffer.resize(usize::try_from(sum).unwrap_or(usize::MAX), 0);
-            if sum > 0 {
-                list.reader.read(list.next, &mut self.buffer);
-            }
-            list.next = end;
             self.at.set(Component::Postings);
             deltas = &self.buffer;
         }
@@ -326,60 +307,5 @@ impl Walk<'_> {
     fn fault(&mut self, component: Component, message: impl FnOnce() -> String) {
         let name = self.view.schema.get_field_name(self.field);
         self.outcome.fault(FindingKind::Structure, component, || format!("field {name:?}: {}", message()));
-    }
-}
-
-struct PositionList {
-    reader: PositionReader,
-    len: u64,
-    next: u64,
-}
-
-/// Positions in a list: VInt n, n bit widths, n blocks of 128, then one VInt each. The reader itself does not know,
-/// and gives what its buffer holds beyond the end.
-fn position_count(list: &[u8]) -> u64 {
-    let mut blocks: u64 = 0;
-    let mut header: usize = 0;
-    for byte in list.iter().take(10) {
-        blocks |= u64::from(byte & 0x7f) << (7 * header).min(63);
-        header += 1;
-        if byte & 0x80 != 0 {
-            break;
-        }
-    }
-    let widths = usize::try_from(blocks).ok().and_then(|blocks| list.get(header..header.checked_add(blocks)?));
-    let Some(widths) = widths else { return 0 };
-    let packed: usize = widths.iter().map(|&width| usize::from(width) * BLOCK / 8).sum();
-    let tail = list.get(header + widths.len() + packed..).unwrap_or(&[]);
-    blocks * BLOCK as u64 + tail.iter().filter(|byte| **byte & 0x80 != 0).count() as u64
-}
-
-/// A term for people.
-pub(crate) fn show(term: &[u8]) -> String {
-    let text = String::from_utf8_lossy(term);
-    let mut shown: String = text.chars().take(60).collect();
-    if shown.len() < text.len() {
-        shown.push('…');
-    }
-    format!("{shown:?}")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn position_lists_are_counted_as_tantivy_writes_them() {
-        for len in [0u32, 1, 127, 128, 129, 256, 300, 20_000] {
-            let mut bytes = Vec::new();
-            let mut serializer = tantivy::positions::PositionSerializer::new(&mut bytes);
-            let deltas: Vec<u32> = (0..len).map(|n| n * 37 % 1000).collect();
-            serializer.write_positions_delta(&deltas);
-            serializer.close_term().unwrap();
-            serializer.close().unwrap();
-            assert_eq!(position_count(&bytes), u64::from(len));
-        }
-        assert_eq!(position_count(&[]), 0);
-        assert_eq!(position_count(&[0x7f; 12]), 0);
     }
 }

@@ -8,11 +8,11 @@ use tantivy::postings::Postings;
 use tantivy::schema::{Field, IndexRecordOption};
 use tantivy::{DocSet, TantivyError};
 
-use super::Case;
 use super::matching::Entry;
+use super::{Case, Pair};
 use crate::error::{Error, Result};
 use crate::source::{Component, guard};
-use crate::verify::content::postings::show;
+use crate::verify::content::dictionary::show;
 use crate::verify::content::unit::{Part, View};
 use crate::verify::report::FindingKind;
 
@@ -20,11 +20,7 @@ use crate::verify::report::FindingKind;
 const SHOWN: usize = 4;
 
 /// One clause about the difference; `None` if reading fails.
-pub(super) fn describe(
-    case: &Case<'_>,
-    part: &Part,
-    (source, child): (Option<Entry>, Option<Entry>),
-) -> Option<String> {
+pub(super) fn describe(case: &Case<'_>, part: &Part, (source, child): Pair) -> Option<String> {
     let ((source, doc), (child, other)) = (look(&case.source.views, source)?, look(&case.found.views, child)?);
     guard(child.segment.path(), "a document", || {
         Ok(match part {
@@ -43,11 +39,7 @@ pub(super) fn describe(
 }
 
 /// Whether a term that a document lost is gone altogether, or the document gained one instead.
-pub(super) fn kind_of_term(
-    case: &Case<'_>,
-    field: Field,
-    (source, child): (Option<Entry>, Option<Entry>),
-) -> FindingKind {
+pub(super) fn kind_of_term(case: &Case<'_>, field: Field, (source, child): Pair) -> FindingKind {
     let sides = (look(&case.source.views, source), look(&case.found.views, child));
     let (Some((source, doc)), Some((child, other))) = sides else { return FindingKind::PostingLost };
     let path = child.segment.file(Component::Terms);

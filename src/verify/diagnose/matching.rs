@@ -28,10 +28,10 @@ pub(super) fn entries(
     let mut entries = Vec::new();
     for (number, (view, lanes)) in (0u32..).zip(views.iter().zip(lanes)) {
         lanes.for_each(|doc, lanes| {
-            if view.segment.is_alive(doc) {
-                if let Some(at) = at(number as usize, doc) {
-                    entries.push(Entry { hash: lanes.mix().short(), at, view: number, doc });
-                }
+            if view.segment.is_alive(doc)
+                && let Some(at) = at(number as usize, doc)
+            {
+                entries.push(Entry { hash: lanes.mix().short(), at, view: number, doc });
             }
         });
     }
@@ -76,10 +76,10 @@ pub(super) fn run(wanted: &[Entry], present: &[Entry]) -> Matched {
 
 /// One group of documents with equal content, sorted by child.
 fn group(ours: &[Entry], theirs: &[Entry], matched: &mut Matched) {
-    if let ([our], [their]) = (ours, theirs) {
-        if our.at == their.at {
-            return;
-        }
+    if let ([our], [their]) = (ours, theirs)
+        && our.at == their.at
+    {
+        return;
     }
     let (mut left, mut over): (Vec<&Entry>, Vec<&Entry>) = (Vec::new(), Vec::new());
     let (mut our, mut their) = (ours.iter().peekable(), theirs.iter().peekable());

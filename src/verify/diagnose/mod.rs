@@ -25,6 +25,9 @@ use crate::error::{Error, Result};
 use crate::partition::DocAddress;
 use crate::route::ShardNumber;
 
+/// A document of the source and one of a child.
+type Pair = (Option<Entry>, Option<Entry>);
+
 /// The segments of one side, read again.
 struct Side<'a> {
     views: Vec<View<'a>>,
@@ -61,7 +64,7 @@ impl Case<'_> {
         }
     }
 
-    fn sample(&self, pairs: &[(Option<Entry>, Option<Entry>)]) -> Vec<Sighting> {
+    fn sample(&self, pairs: &[Pair]) -> Vec<Sighting> {
         pairs.iter().take(self.job.sample).map(|(source, child)| self.sighting(*source, *child)).collect()
     }
 
@@ -69,13 +72,7 @@ impl Case<'_> {
         self.children.get(at).map(|child| child.shard)
     }
 
-    fn finding(
-        &self,
-        kind: FindingKind,
-        at: usize,
-        message: String,
-        pairs: &[(Option<Entry>, Option<Entry>)],
-    ) -> Finding {
+    fn finding(&self, kind: FindingKind, at: usize, message: String, pairs: &[Pair]) -> Finding {
         Finding::error(kind, message).in_child(self.shard(at)).count(pairs.len() as u64).at(self.sample(pairs))
     }
 }
@@ -148,10 +145,7 @@ pub(super) fn run(
 }
 
 /// Groups pairs by the child in which they were found.
-fn by_child(
-    case: &Case<'_>,
-    pairs: impl Iterator<Item = (Option<Entry>, Option<Entry>)>,
-) -> Vec<(usize, Vec<(Option<Entry>, Option<Entry>)>)> {
+fn by_child(case: &Case<'_>, pairs: impl Iterator<Item = Pair>) -> Vec<(usize, Vec<Pair>)> {
     let mut groups: Vec<(usize, Vec<_>)> = Vec::new();
     for pair in pairs {
         let at = pair.1.and_then(|entry| case.found.children.get(entry.view as usize).copied()).unwrap_or(NOWHERE);

@@ -5,14 +5,12 @@ use std::collections::BTreeSet;
 use tantivy::schema::Field;
 
 use super::matching::Entry;
-use super::{Case, by_child, detail};
+use super::{Case, Pair, by_child, detail};
 use crate::error::{Error, Result};
 use crate::source::{Component, guard};
 use crate::verify::content::lanes::SegmentLanes;
 use crate::verify::content::unit::{Detail, Part, describe};
 use crate::verify::report::{Finding, FindingKind};
-
-type Pair = (Option<Entry>, Option<Entry>);
 
 /// Compares `pairs` part by part; one finding per child, part and kind.
 pub(super) fn run(case: &Case<'_>, pairs: &[(Entry, Entry)], findings: &mut Vec<Finding>) -> Result<()> {
