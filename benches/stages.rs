@@ -109,7 +109,9 @@ fn merge_all(dir: &Path) {
             .map(|segment| {
                 let owners = assigned.assignment.segment(segment);
                 let mut own = BitSet::with_max_value(u32::try_from(owners.len()).unwrap());
-                (0..).zip(owners).filter(|&(_, &owner)| owner == child).for_each(|(doc, _)| own.insert(doc));
+                for (doc, _) in (0..).zip(owners).filter(|&(_, &owner)| owner == child) {
+                    own.insert(doc);
+                }
                 Some(AliveBitSet::from(ReadOnlyBitSet::from(&own)))
             })
             .collect();

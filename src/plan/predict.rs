@@ -47,7 +47,9 @@ pub(crate) fn predict_rewritten(source: &Source, map: &DocMap) -> Result<Vec<u64
             }
         }
     }
-    Ok(children.into_iter().map(|bytes| bytes.max(0.0).round() as u64).collect())
+    #[expect(clippy::cast_possible_truncation, reason = "bytes on a disk fit 64 bits, and a float saturates")]
+    let whole = |bytes: f64| bytes.max(0.0).round() as u64;
+    Ok(children.into_iter().map(whole).collect())
 }
 
 /// Predicted bytes per child of a link: alive bitsets only.

@@ -243,7 +243,7 @@ mod tests {
             if self.fail_at == Some(unit) {
                 return Err(Error::Usage(format!("unit {unit}")));
             }
-            if unit % 7 == 0 {
+            if unit.is_multiple_of(7) {
                 std::thread::sleep(std::time::Duration::from_micros(300));
             }
             let pieces = (0..self.lanes.lanes.len()).map(|output| unit * 1000 + output).collect();

@@ -277,9 +277,13 @@ pub(super) struct Field<'a> {
 
 #[inline]
 fn write_vint32(mut value: u32, out: &mut Vec<u8>) {
-    while value >= 0x80 {
-        out.push((value & 0x7f) as u8);
+    loop {
+        let [low, ..] = value.to_le_bytes();
         value >>= 7;
+        if value == 0 {
+            out.push(low | 0x80);
+            return;
+        }
+        out.push(low & 0x7f);
     }
-    out.push(value as u8 | 0x80);
 }
