@@ -13,7 +13,7 @@ use crate::partition::DocMap;
 use crate::source::{Component, Segment, Source};
 
 /// Look-ups per field and group.
-const LOOK_UPS: usize = 20_000;
+const LOOK_UPS: usize = 4_000;
 /// A `.del` file beside its bitset: document count and footer.
 const ALIVE_OVERHEAD: u64 = 160;
 

@@ -101,6 +101,17 @@ pub(super) struct Piece {
     pub(super) tokens: u64,
 }
 
+impl Piece {
+    /// Empties it and keeps its buffers.
+    pub(super) fn clear(&mut self) {
+        self.keys.clear();
+        self.terms.clear();
+        self.postings.clear();
+        self.positions.clear();
+        self.tokens = 0;
+    }
+}
+
 /// Lengths of what belongs to a term.
 #[derive(Clone, Copy)]
 pub(super) struct TermEntry {

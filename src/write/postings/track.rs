@@ -30,6 +30,8 @@ pub(in crate::write) struct PostingsTrack<'a> {
     units: Vec<Unit>,
     lanes: InOrder<Delivery, Appender>,
     scratch: SegQueue<Scratch>,
+    /// Pieces that were appended, to be filled again.
+    spare: SegQueue<Piece>,
     progress: &'a dyn Progress,
     /// Blocks of postings decoded so far, partial ones included.
     blocks_decoded: AtomicU64,
@@ -102,7 +104,8 @@ impl<'a> PostingsTrack<'a> {
             }
             let record = entry.field_type().get_index_record_option().unwrap_or(IndexRecordOption::Basic);
             let opened = IndexedField::open(&segments, group, field, entry.name(), record, lengths(field))?;
-            let ranges = units::cut(&opened.dictionaries)?;
+            let bytes = opened.postings.iter().chain(&opened.positions).map(|part| part.len() as u64).sum();
+            let ranges = units::cut(&opened.dictionaries, bytes)?;
             let last = ranges.len() - 1;
             units.extend(ranges.into_iter().enumerate().map(|(index, range)| Unit {
                 field: fields.len(),
@@ -125,6 +128,7 @@ impl<'a> PostingsTrack<'a> {
             units,
             lanes: InOrder::new(appenders),
             scratch: SegQueue::new(),
+            spare: SegQueue::new(),
             progress,
             blocks_decoded: AtomicU64::new(0),
         })
@@ -176,7 +180,8 @@ impl<'a> PostingsTrack<'a> {
         field.source_doc_freqs.fetch_add(doc_freqs, Ordering::Release);
         self.blocks_decoded.fetch_add(blocks, Ordering::Relaxed);
         self.progress.advance(Stage::Write, Work::bytes(bytes));
-        Ok(scratch.encoders.iter_mut().map(|encoder| std::mem::take(&mut encoder.piece)).collect())
+        let spare = || self.spare.pop().unwrap_or_default();
+        Ok(scratch.encoders.iter_mut().map(|encoder| std::mem::replace(&mut encoder.piece, spare())).collect())
     }
 
     /// Deals one term's documents to the outputs. Returns the number of blocks decoded.
@@ -363,7 +368,12 @@ impl Track for PostingsTrack<'_> {
         let pieces = self.produce(range, &mut scratch)?;
         self.scratch.push(scratch);
         let deliveries = pieces.into_iter().map(|piece| Delivery { unit, piece }).collect();
-        self.lanes.deliver(unit, deliveries, |output, appender, delivery| self.append(output, appender, &delivery))
+        self.lanes.deliver(unit, deliveries, |output, appender, mut delivery| {
+            self.append(output, appender, &delivery)?;
+            delivery.piece.clear();
+            self.spare.push(delivery.piece);
+            Ok(())
+        })
     }
 }
 
