@@ -17,10 +17,10 @@
 pub(super) const EMPTY_FINAL: u64 = 0;
 
 /// The input bytes that fit into a state byte, most frequent first; part of the format.
-const FREQUENT: &[u8; 63] = b"te/oasripcnw.hlm-du012g=:bf3y5&_4v9678k%?xCDASFIBEjPTzRNM+LOqHG";
+pub(super) const FREQUENT: &[u8; 63] = b"te/oasripcnw.hlm-du012g=:bf3y5&_4v9678k%?xCDASFIBEjPTzRNM+LOqHG";
 
 /// More transitions than this get an index by input byte.
-const INDEX_THRESHOLD: usize = 32;
+pub(super) const INDEX_THRESHOLD: usize = 32;
 
 /// Per input byte: 1 + its place in [`FREQUENT`], or 0.
 #[expect(clippy::indexing_slicing, reason = "evaluated when compiled: an index out of bounds would not compile")]

@@ -2,10 +2,10 @@
 
 use std::cmp::Ordering;
 
+use tantivy::directory::OwnedBytes;
 use tantivy::postings::TermInfo;
-use tantivy::termdict::{TermDictionary, TermStreamer};
 
-use crate::error::{Error, Result};
+use crate::write::dictionary::{Damaged, TermReader};
 
 /// Half-open range of terms: from `ge` (included; `None`: the first) to `lt` (excluded; `None`: the end).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -27,15 +27,21 @@ pub(super) struct MergedTerms<'a> {
 
 struct Cursor<'a> {
     segment: usize,
-    stream: TermStreamer<'a>,
+    terms: TermReader<'a>,
+    lt: Option<&'a [u8]>,
     /// The first eight bytes of its term, for a quick look.
     head: u64,
 }
 
 impl Cursor<'_> {
-    fn advance(&mut self) -> bool {
-        let advanced = self.stream.advance();
-        let key = self.stream.key();
+    fn advance(&mut self) -> Result<bool, Damaged> {
+        if !self.terms.advance()? {
+            return Ok(false);
+        }
+        let key = self.terms.key();
+        if self.lt.is_some_and(|lt| key >= lt) {
+            return Ok(false);
+        }
         self.head = match key.first_chunk::<8>() {
             Some(bytes) => u64::from_be_bytes(*bytes),
             None => key
@@ -43,18 +49,24 @@ impl Cursor<'_> {
                 .zip((0..64).step_by(8))
                 .fold(0, |head, (&byte, shift)| head | u64::from(byte) << (56 - shift)),
         };
-        advanced
+        Ok(true)
     }
 
     fn cmp(&self, other: &Cursor<'_>) -> Ordering {
-        let keys = self.head.cmp(&other.head).then_with(|| self.stream.key().cmp(other.stream.key()));
+        let keys = self.head.cmp(&other.head).then_with(|| self.terms.key().cmp(other.terms.key()));
         keys.then(self.segment.cmp(&other.segment))
     }
 }
 
 impl<'a> MergedTerms<'a> {
     /// `dictionaries`: by segment of the group; `None` where a segment has no term of the field.
-    pub(super) fn open(dictionaries: &'a [Option<TermDictionary>], range: &TermRange) -> Result<MergedTerms<'a>> {
+    ///
+    /// # Errors
+    /// With the segment whose dictionary is damaged.
+    pub(super) fn open(
+        dictionaries: &'a [Option<OwnedBytes>],
+        range: &'a TermRange,
+    ) -> Result<MergedTerms<'a>, (usize, Damaged)> {
         let mut merged = MergedTerms {
             cursors: Vec::with_capacity(dictionaries.len()),
             order: Vec::with_capacity(dictionaries.len()),
@@ -64,51 +76,49 @@ impl<'a> MergedTerms<'a> {
         };
         for (segment, dictionary) in dictionaries.iter().enumerate() {
             let Some(dictionary) = dictionary else { continue };
-            let mut terms = dictionary.range();
-            if let Some(ge) = &range.ge {
-                terms = terms.ge(ge);
-            }
-            if let Some(lt) = &range.lt {
-                terms = terms.lt(lt);
-            }
-            let stream = terms.into_stream().map_err(Error::io("stream", "the term dictionary"))?;
+            let terms = TermReader::open(dictionary, range.ge.as_deref()).map_err(|damaged| (segment, damaged))?;
             merged.taken.push(merged.cursors.len());
-            merged.cursors.push(Cursor { segment, stream, head: 0 });
+            merged.cursors.push(Cursor { segment, terms, lt: range.lt.as_deref(), head: 0 });
         }
         Ok(merged)
     }
 
     /// Moves to the next term; false at the end.
-    pub(super) fn advance(&mut self) -> bool {
+    ///
+    /// # Errors
+    /// With the segment whose dictionary is damaged.
+    pub(super) fn advance(&mut self) -> Result<bool, (usize, Damaged)> {
         while let Some(index) = self.taken.pop() {
-            self.put_back(index);
+            self.put_back(index)?;
         }
         self.matches.clear();
         while let Some((&index, cursor)) = self.order.last().and_then(|index| Some((index, self.cursors.get(*index)?)))
         {
             if self.matches.is_empty() {
                 self.key.clear();
-                self.key.extend_from_slice(cursor.stream.key());
-            } else if cursor.stream.key() != self.key {
+                self.key.extend_from_slice(cursor.terms.key());
+            } else if cursor.terms.key() != self.key {
                 break;
             }
-            self.matches.push((cursor.segment, cursor.stream.value().clone()));
+            self.matches.push((cursor.segment, cursor.terms.info().clone()));
             self.taken.push(index);
             self.order.pop();
         }
-        !self.matches.is_empty()
+        Ok(!self.matches.is_empty())
     }
 
     /// Advances a cursor and puts it where it belongs.
-    fn put_back(&mut self, index: usize) {
-        if !self.cursors.get_mut(index).is_some_and(Cursor::advance) {
-            return;
+    fn put_back(&mut self, index: usize) -> Result<(), (usize, Damaged)> {
+        let Some(cursor) = self.cursors.get_mut(index) else { return Ok(()) };
+        if !cursor.advance().map_err(|damaged| (cursor.segment, damaged))? {
+            return Ok(());
         }
-        let Some(cursor) = self.cursors.get(index) else { return };
+        let Some(cursor) = self.cursors.get(index) else { return Ok(()) };
         let greater =
             |&other: &usize| self.cursors.get(other).is_some_and(|other| other.cmp(cursor) == Ordering::Greater);
         let place = self.order.partition_point(greater);
         self.order.insert(place, index);
+        Ok(())
     }
 
     /// The current term, and the segments that have it, ascending, with their term infos.

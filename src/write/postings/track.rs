@@ -18,6 +18,7 @@ use crate::error::{Error, Result};
 use crate::partition::Group;
 use crate::progress::{Progress, Stage, Work};
 use crate::source::{Component, Segment, Source};
+use crate::write::dictionary::Damaged;
 use crate::write::norms::FieldLengths;
 use crate::write::output::{ChildFiles, WrittenFile};
 use crate::write::pool::{InOrder, Track};
@@ -41,7 +42,7 @@ struct IndexedField {
     field: Field,
     name: String,
     record: IndexRecordOption,
-    dictionaries: Vec<Option<TermDictionary>>,
+    dictionaries: Vec<Option<OwnedBytes>>,
     postings: Vec<OwnedBytes>,
     positions: Vec<OwnedBytes>,
     norms: Vec<Option<OwnedBytes>>,
@@ -105,7 +106,9 @@ impl<'a> PostingsTrack<'a> {
             let record = entry.field_type().get_index_record_option().unwrap_or(IndexRecordOption::Basic);
             let opened = IndexedField::open(&segments, group, field, entry.name(), record, lengths(field))?;
             let bytes = opened.postings.iter().chain(&opened.positions).map(|part| part.len() as u64).sum();
-            let ranges = units::cut(&opened.dictionaries, bytes)?;
+            let dictionaries: Vec<Option<TermDictionary>> =
+                segments.iter().map(|segment| segment.terms(field)).collect::<Result<_>>()?;
+            let ranges = units::cut(&dictionaries, bytes)?;
             let last = ranges.len() - 1;
             units.extend(ranges.into_iter().enumerate().map(|(index, range)| Unit {
                 field: fields.len(),
@@ -167,9 +170,13 @@ impl<'a> PostingsTrack<'a> {
 
     fn produce(&self, unit: &Unit, scratch: &mut Scratch) -> Result<Vec<Piece>> {
         let Some(field) = self.fields.get(unit.field) else { return Ok(Vec::new()) };
-        let mut terms = MergedTerms::open(&field.dictionaries, &unit.range)?;
+        let damaged = |(segment, damaged): (usize, Damaged)| {
+            let path = self.segments.get(segment).map(|segment| segment.file(Component::Terms)).unwrap_or_default();
+            Error::corrupt(path, format!("field {:?}: {damaged}", field.name))
+        };
+        let mut terms = MergedTerms::open(&field.dictionaries, &unit.range).map_err(damaged)?;
         let (mut doc_freqs, mut bytes, mut blocks) = (0, 0, 0);
-        while terms.advance() {
+        while terms.advance().map_err(damaged)? {
             let (key, matches) = terms.current();
             blocks += self.deal(field, key, matches, scratch)?;
             for (_, info) in matches {
@@ -312,7 +319,7 @@ impl IndexedField {
             source_doc_freqs: AtomicU64::new(0),
         };
         for segment in segments {
-            opened.dictionaries.push(segment.terms(field)?);
+            opened.dictionaries.push(segment.terms_bytes(field)?);
             let postings = segment.postings(field)?.unwrap_or_else(OwnedBytes::empty);
             // A part begins with the number of tokens; ranges count from behind it.
             let tokens = postings.first_chunk::<8>().map(|bytes| u64::from_le_bytes(*bytes));
