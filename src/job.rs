@@ -289,6 +289,7 @@ impl Prepared {
                 number_of_routing_shards: self.routing.number_of_routing_shards(),
                 key: self.job.keys.key.clone(),
                 routing_field: self.job.keys.routing_field.clone(),
+                policies: self.job.policies,
             },
             method: self.job.method,
             segments: self.plan.segments,

@@ -22,6 +22,8 @@
 //!
 //! A module imports only what stands above it in this table, plus [`error`] and [`progress`].
 
+#![cfg_attr(test, allow(clippy::cast_possible_truncation, reason = "test data is small"))]
+
 pub mod error;
 pub mod inspect;
 pub mod job;

@@ -130,20 +130,22 @@ impl RoutingArgs {
 /// The fields that decide where documents go.
 #[derive(Args, Debug)]
 pub(crate) struct PolicyArgs {
-    /// Documents without a key: stop before anything is written, or give them to a child
-    #[arg(long, value_name = "refuse|child:SHARD", help_heading = "Routing", default_value = "refuse", value_parser = policy)]
-    pub(crate) missing_key: Policy,
+    /// Documents without a key: stop before anything is written, or give them to a child [default: refuse]
+    #[arg(long, value_name = "refuse|child:SHARD", help_heading = "Routing", value_parser = policy)]
+    pub(crate) missing_key: Option<Policy>,
     /// Documents whose key belongs to another shard of the index: stop, or give them to a child
+    /// [default: refuse]
     ///
     /// Such documents were put here by other means than routing. A child keeps them, but a search by routing looks
     /// elsewhere.
-    #[arg(long, value_name = "refuse|child:SHARD", help_heading = "Routing", default_value = "refuse", value_parser = policy)]
-    pub(crate) stray: Policy,
+    #[arg(long, value_name = "refuse|child:SHARD", help_heading = "Routing", value_parser = policy)]
+    pub(crate) stray: Option<Policy>,
 }
 
 impl PolicyArgs {
-    pub(crate) fn policies(&self) -> KeyPolicies {
-        KeyPolicies { missing: self.missing_key, stray: self.stray }
+    /// `base` with what was given in its place.
+    pub(crate) fn over(&self, base: KeyPolicies) -> KeyPolicies {
+        KeyPolicies { missing: self.missing_key.unwrap_or(base.missing), stray: self.stray.unwrap_or(base.stray) }
     }
 }
 

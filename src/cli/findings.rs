@@ -77,16 +77,15 @@ pub(crate) fn verdict(report: &VerifyReport) -> String {
         VerifyLevel::Counts => "counts",
         VerifyLevel::None => "none",
     };
-    let mut text = match report.count(Grade::Error) {
+    let mut text = match report.count(Grade::Error) as u64 {
         0 => format!("no differences ({level})"),
-        1 => format!("1 difference ({level})"),
-        errors => format!("{errors} differences ({level})"),
+        errors => format!("{} ({level})", human::counted(errors, "difference", "differences")),
     };
-    for (grade, name) in [(Grade::Warning, "warning"), (Grade::Note, "note")] {
-        match report.count(grade) {
-            0 => {}
-            1 => text.push_str(&format!(", 1 {name}")),
-            count => text.push_str(&format!(", {count} {name}s")),
+    for (grade, one, many) in [(Grade::Warning, "warning", "warnings"), (Grade::Note, "note", "notes")] {
+        let count = report.count(grade) as u64;
+        if count > 0 {
+            text.push_str(", ");
+            text.push_str(&human::counted(count, one, many));
         }
     }
     text

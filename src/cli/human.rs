@@ -7,6 +7,16 @@ pub(crate) fn count(number: impl TryInto<u64>) -> String {
     HumanCount(number.try_into().unwrap_or(u64::MAX)).to_string()
 }
 
+/// `1 document`, `1,234 documents`.
+pub(crate) fn documents(number: u64) -> String {
+    counted(number, "document", "documents")
+}
+
+/// `number` with the word for one or for many.
+pub(crate) fn counted(number: u64, one: &str, many: &str) -> String {
+    format!("{} {}", count(number), if number == 1 { one } else { many })
+}
+
 /// `1.50 MB`: powers of 1000, as disks are sold and `df -H` counts.
 pub(crate) fn bytes(number: u64) -> String {
     DecimalBytes(number).to_string()
@@ -119,6 +129,11 @@ mod tests {
     fn times_keep_the_digits_that_matter() {
         let shown = [0.0123, 9.4, 42.26, 61.0, 3723.4].map(seconds);
         assert_eq!(shown, ["0.012 s", "9.400 s", "42.3 s", "1 min 01 s", "1 h 02 min 03 s"]);
+    }
+
+    #[test]
+    fn one_is_not_many() {
+        assert_eq!([0, 1, 1234].map(documents), ["0 documents", "1 document", "1,234 documents"]);
     }
 
     #[test]

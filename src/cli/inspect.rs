@@ -34,11 +34,11 @@ pub(crate) fn run(args: &InspectArgs, console: &Console) -> Result<Exit> {
 
 fn text(index: &Inspection) -> String {
     let mut text = format!(
-        "index {}: {} documents, {} deleted, {} segments, {}\n\n",
+        "index {}: {}, {} deleted, {}, {}\n\n",
         human::printable(&index.dir.display().to_string()),
-        human::count(index.totals.live),
+        human::documents(index.totals.live),
         human::count(index.totals.deleted),
-        human::count(index.totals.segments),
+        human::counted(index.totals.segments, "segment", "segments"),
         human::bytes(index.totals.bytes.total()),
     );
     text.push_str(&facts(index));

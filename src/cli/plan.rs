@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use shardsplit::Result;
 use shardsplit::job::Job;
-use shardsplit::partition::{KeyPlane, MAX_DOCS_PER_SEGMENT, SegmentMode};
+use shardsplit::partition::{KeyPlane, KeyPolicies, MAX_DOCS_PER_SEGMENT, SegmentMode};
 use shardsplit::plan::{Method, Plan};
 use shardsplit::route::{RoutingFunction, SplitSpec};
 use shardsplit::verify::VerifyLevel;
@@ -77,7 +77,7 @@ impl JobArgs {
             out: self.out.clone(),
             split: self.routing.over(SplitSpec::new(self.into)),
             keys: args::key_spec(&self.key, self.routing_field.as_deref()),
-            policies: self.policies.policies(),
+            policies: self.policies.over(KeyPolicies::default()),
             method: self.method.map_or_else(Method::default, MethodArg::method),
             segments: self.segments.map_or_else(SegmentMode::default, SegmentsArg::mode),
             max_docs_per_segment: self.max_docs_per_segment,
@@ -188,18 +188,18 @@ fn text(plan: &Plan) -> String {
 
     let mut facts = Table::new([("", Align::Left), ("", Align::Left)]);
     let mut fact = |name: &str, value: String| facts.row([name.to_owned(), value]);
-    let (live, deleted) = (human::count(plan.census.live), human::count(plan.census.deleted));
-    fact("source", format!("{live} documents, {deleted} deleted, {}", human::bytes(plan.source_bytes)));
+    let (live, deleted) = (human::documents(plan.census.live), human::count(plan.census.deleted));
+    fact("source", format!("{live}, {deleted} deleted, {}", human::bytes(plan.source_bytes)));
     fact("routing", routing(plan));
     fact("keys", keys(plan));
     if let Some(count) = plan.census.duplicate_keys.filter(|&count| count > 0) {
-        fact("duplicate keys", format!("{} documents share their key with an earlier one", human::count(count)));
+        fact("duplicate keys", format!("{}, each with the key of an earlier one", human::documents(count)));
     }
     if plan.census.missing_placed > 0 {
-        fact("without key", format!("{} documents placed by --missing-key", human::count(plan.census.missing_placed)));
+        fact("without key", format!("{} placed by --missing-key", human::documents(plan.census.missing_placed)));
     }
     if plan.census.stray_placed > 0 {
-        fact("strays", format!("{} documents placed by --stray", human::count(plan.census.stray_placed)));
+        fact("strays", format!("{} placed by --stray", human::documents(plan.census.stray_placed)));
     }
     fact("peak disk", human::bytes(plan.peak_disk_bytes));
     let _ = write!(text, "\n{}", facts.render());
@@ -217,7 +217,8 @@ pub(crate) fn headline(verb: &str, plan: &Plan) -> String {
         (Method::Link, _) => "link, segments shared with the source",
     };
     let (from, to) = (plan.source.display().to_string(), plan.out.display().to_string());
-    human::printable(&format!("{verb} {from} into {} children at {to} ({how})", plan.children.len()))
+    let children = human::counted(plan.children.len() as u64, "child", "children");
+    human::printable(&format!("{verb} {from} into {children} at {to} ({how})"))
 }
 
 /// `elasticsearch, shard 0 of 1, number_of_routing_shards 1024`.

@@ -53,7 +53,7 @@ impl Progress for Bars {
         self.end(stage);
         tracing::info!(stage = stage.name(), docs = total.docs, bytes = total.bytes, "stage begins");
         let done = Arc::new(Done::default());
-        let length = length(total);
+        let length = length(total, total);
         let bar = if length == 0 { ProgressBar::new_spinner() } else { ProgressBar::new(length) };
         let bar = self.multi.add(bar);
         bar.set_style(style(total, Arc::clone(&done)));
@@ -69,7 +69,7 @@ impl Progress for Bars {
         if let Some(running) = running.iter().find(|running| running.stage == stage) {
             running.done.docs.fetch_add(work.docs, Ordering::Relaxed);
             running.done.bytes.fetch_add(work.bytes, Ordering::Relaxed);
-            running.bar.inc(if running.total.bytes > 0 { work.bytes } else { work.docs });
+            running.bar.inc(length(work, running.total));
         }
     }
 
@@ -91,25 +91,38 @@ impl Drop for Bars {
     }
 }
 
-/// What the bar is as long as: bytes tell the time left better than documents, where both are known.
-fn length(total: Work) -> u64 {
-    if total.bytes > 0 { total.bytes } else { total.docs }
+/// What the bar is as long as, or how far it is: documents where they are counted, for a stage that counts both reads
+/// files first, which is quick, and then documents.
+fn length(work: Work, total: Work) -> u64 {
+    if total.docs > 0 { work.docs } else { work.bytes }
 }
 
 fn style(total: Work, done: Arc<Done>) -> ProgressStyle {
-    let template = if length(total) == 0 {
+    let template = if length(total, total) == 0 {
         "{prefix:>8} {spinner} {elapsed}"
     } else {
-        "{prefix:>8} [{bar:30}] {amount}  ETA {eta}"
+        "{prefix:>8} [{bar:30}] {amount}, ETA {left}"
     };
     let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
-    style.progress_chars("=> ").tick_chars("|/-\\ ").with_key(
-        "amount",
-        move |_: &ProgressState, out: &mut dyn Write| {
-            // Only a full string could fail here, and then there is nothing to draw.
-            let _ = out.write_str(&amount(total, &done));
-        },
-    )
+    style
+        .progress_chars("=> ")
+        .tick_chars("|/-\\ ")
+        .with_key("amount", move |_: &ProgressState, out: &mut dyn Write| put(out, &amount(total, &done)))
+        .with_key("left", |state: &ProgressState, out: &mut dyn Write| put(out, &left(state)))
+}
+
+fn put(out: &mut dyn Write, text: &str) {
+    // A bar that lacks a part is no reason to stop a job.
+    let _ = out.write_str(text);
+}
+
+/// The time left; `-` before there is anything to reckon it from.
+fn left(state: &ProgressState) -> String {
+    match (state.pos(), state.eta()) {
+        (0, _) => "-".to_owned(),
+        (_, eta) if eta.as_secs() < 60 => format!("{} s", eta.as_secs()),
+        (_, eta) => human::seconds(eta.as_secs_f64()),
+    }
 }
 
 /// `12,000/50,000 documents, 1.20 MB/5.00 MB`, as far as the totals are known.

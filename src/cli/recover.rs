@@ -51,8 +51,9 @@ fn text(report: &RecoverReport) -> String {
         let _ = writeln!(text, "  {}", human::printable(&path.display().to_string()));
     }
     if report.removed_files > 0 {
-        let (files, bytes) = (human::count(report.removed_files), human::bytes(report.removed_bytes));
-        let _ = writeln!(text, "removed {files} files, {bytes} (linked files free nothing)");
+        let files = human::counted(report.removed_files, "file", "files");
+        let bytes = human::bytes(report.removed_bytes);
+        let _ = writeln!(text, "removed {files}, {bytes} (linked files free nothing)");
     }
     for problem in &report.problems {
         let _ = writeln!(text, "not published because: {}", human::printable(problem));

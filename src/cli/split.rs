@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use clap::Args;
 use shardsplit::Result;
+use shardsplit::plan::Method;
 use shardsplit::progress::Stage;
 use shardsplit::report::SplitReport;
 
@@ -55,7 +56,7 @@ fn text(report: &SplitReport) -> String {
         ("documents", Align::Right),
         ("share", Align::Right),
         ("segments", Align::Right),
-        ("size", Align::Right),
+        (if report.plan.method == Method::Link { "linked size" } else { "size" }, Align::Right),
     ]);
     let docs: u64 = report.children.iter().map(|child| child.docs).sum();
     for child in &report.children {
@@ -84,7 +85,11 @@ fn text(report: &SplitReport) -> String {
     if let Some(found) = report.verify.as_ref() {
         text.push_str(&findings::list(found));
     }
-    for note in &report.notes {
+    for warning in &report.plan.warnings {
+        let _ = writeln!(text, "warning: {}", human::printable(warning));
+    }
+    // What opening the source gave to note is among the plan's warnings already.
+    for note in report.notes.iter().filter(|note| !report.plan.warnings.contains(note)) {
         let _ = writeln!(text, "note: {}", human::printable(note));
     }
     text
@@ -128,7 +133,7 @@ fn rates_of(report: &SplitReport, wall: f64) -> [String; 2] {
 #[cfg(test)]
 mod tests {
     use shardsplit::partition::{Census, KeyPlane, KeyReading, SegmentMode};
-    use shardsplit::plan::{Method, Plan, PlannedChild};
+    use shardsplit::plan::{Plan, PlannedChild};
     use shardsplit::report::{ChildReport, StageTime};
     use shardsplit::route::SplitSpec;
 

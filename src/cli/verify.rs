@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use shardsplit::error::{Error, Result};
+use shardsplit::partition::{KeyPolicies, KeySpec};
 use shardsplit::publish::layout::MANIFEST;
 use shardsplit::publish::{SetManifest, is_manifest, read_set};
 use shardsplit::route::{ShardNumber, SplitRouting, SplitSpec};
@@ -80,7 +81,7 @@ pub(crate) fn run(args: &VerifyArgs, console: &Console) -> Result<Exit> {
     let ownership = dealt.as_ref().zip(routing.as_ref()).map(|(dealt, routing)| Ownership {
         keys: &dealt.keys,
         routing,
-        policies: args.policies.policies(),
+        policies: dealt.policies,
     });
     if ownership.is_none() {
         console.notices().say("note: neither a manifest nor --key: which child a document is in is not checked");
@@ -110,7 +111,8 @@ pub(crate) fn run(args: &VerifyArgs, console: &Console) -> Result<Exit> {
 /// How documents were dealt, as far as manifest and flags say.
 struct Dealt {
     split: SplitSpec,
-    keys: shardsplit::partition::KeySpec,
+    keys: KeySpec,
+    policies: KeyPolicies,
 }
 
 /// The manifest's word with the flags in its place where they are given; `None` if nothing names a key.
@@ -125,7 +127,8 @@ fn dealt(args: &VerifyArgs, manifest: Option<&SetManifest>, children: usize) -> 
         None => SplitSpec::new(u32::try_from(children).map_err(|_| Error::Usage("too many children".to_owned()))?),
     };
     split.into = args.into.unwrap_or(split.into);
-    Ok(Some(Dealt { split: args.routing.over(split), keys: args::key_spec(key, routing_field) }))
+    let policies = args.policies.over(recorded.map(|routing| routing.policies).unwrap_or_default());
+    Ok(Some(Dealt { split: args.routing.over(split), keys: args::key_spec(key, routing_field), policies }))
 }
 
 /// The manifest of the set in `dir`; `None` if there is none: children may have been made by anyone.

@@ -9,6 +9,7 @@
 //! and 4 back, or 8 and 8 where segment and document numbers do not fit 32 bits together.
 
 use super::assignment::{Assignment, NO_CHILD};
+use super::pairs::Pairs;
 use super::sort::SortKeys;
 use crate::error::{Error, Result};
 use crate::source::Source;
@@ -143,9 +144,10 @@ fn build_group(assignment: &Assignment, segments: Vec<usize>, max_docs: u32, sor
         }
     }
     let mut outputs = Vec::new();
-    let mut first_output = Vec::with_capacity(per_child.len());
+    // Per child: where its next document goes.
+    let mut next: Vec<(u32, u32)> = Vec::with_capacity(per_child.len());
     for (child, &docs) in per_child.iter().enumerate() {
-        first_output.push(outputs.len());
+        next.push((u32::try_from(outputs.len()).unwrap_or(u32::MAX), 0));
         let mut left = docs;
         while left > 0 {
             let num_docs = u32::try_from(left).unwrap_or(u32::MAX).min(max_docs);
@@ -161,116 +163,32 @@ fn build_group(assignment: &Assignment, segments: Vec<usize>, max_docs: u32, sor
     let mut back: Vec<Pairs> =
         outputs.iter().map(|output| Pairs::filled(output.num_docs as usize, children.len(), most_rows)).collect();
 
-    let mut next = vec![0u64; per_child.len()];
-    let mut deal = |segment: usize, doc: u32| {
-        let child = children.get(segment).and_then(|docs| docs.get(doc as usize)).copied().unwrap_or(NO_CHILD);
-        let Some(nth) = next.get_mut(usize::from(child)) else { return };
-        let output =
-            first_output.get(usize::from(child)).map_or(0, |first| first + (*nth / u64::from(max_docs)) as usize);
-        let new_doc = (*nth % u64::from(max_docs)) as u32;
-        *nth += 1;
-        if let Some(pairs) = forward.get_mut(segment) {
-            pairs.set(doc as usize, output as u32, new_doc);
+    let child_of = |segment: u32, doc: u32| -> u16 {
+        children.get(segment as usize).and_then(|docs| docs.get(doc as usize)).copied().unwrap_or(NO_CHILD)
+    };
+    let mut deal = |segment: u32, doc: u32| {
+        let Some((output, new_doc)) = next.get_mut(usize::from(child_of(segment, doc))) else { return };
+        if *new_doc == max_docs {
+            (*output, *new_doc) = (*output + 1, 0);
         }
-        if let Some(pairs) = back.get_mut(output) {
-            pairs.set(new_doc as usize, segment as u32, doc);
+        if let Some(pairs) = forward.get_mut(segment as usize) {
+            pairs.set(doc as usize, *output, *new_doc);
         }
+        if let Some(pairs) = back.get_mut(*output as usize) {
+            pairs.set(*new_doc as usize, segment, doc);
+        }
+        *new_doc += 1;
     };
     match sort {
         Some(keys) => {
-            let lens: Vec<u32> = children.iter().map(|docs| docs.len() as u32).collect();
-            let kept = |segment: usize, doc: u32| {
-                children.get(segment).and_then(|docs| docs.get(doc as usize)).is_some_and(|&child| child != NO_CHILD)
-            };
-            keys.merge(&lens, kept, &mut deal);
+            let lens: Vec<usize> = children.iter().map(|docs| docs.len()).collect();
+            keys.merge(&lens, |segment, doc| child_of(segment, doc) != NO_CHILD, &mut deal);
         }
         None => {
-            for (segment, docs) in children.iter().enumerate() {
-                for doc in 0..docs.len() as u32 {
-                    deal(segment, doc);
-                }
+            for (segment, docs) in (0..).zip(&children) {
+                (0..).zip(docs.iter()).for_each(|(doc, _)| deal(segment, doc));
             }
         }
     }
     Group { segments, outputs, interleaved: sort.is_some(), forward, back }
-}
-
-/// An array of optional pairs, in 32 bits each where they fit.
-#[derive(Debug)]
-enum Pairs {
-    Narrow { shift: u32, pairs: Vec<u32> },
-    Wide { pairs: Vec<u64> },
-}
-
-impl Pairs {
-    /// `len` times nothing; left parts will be below `lefts`, right parts below `rights`.
-    fn filled(len: usize, lefts: usize, rights: usize) -> Pairs {
-        let bits = |below: usize| usize::BITS - below.leading_zeros();
-        let shift = bits(rights);
-        // `lefts` itself must fit too, so that no pair is all ones.
-        if shift < 32 && bits(lefts) + shift <= 32 {
-            Pairs::Narrow { shift, pairs: vec![u32::MAX; len] }
-        } else {
-            Pairs::Wide { pairs: vec![u64::MAX; len] }
-        }
-    }
-
-    fn len(&self) -> usize {
-        match self {
-            Pairs::Narrow { pairs, .. } => pairs.len(),
-            Pairs::Wide { pairs } => pairs.len(),
-        }
-    }
-
-    fn set(&mut self, index: usize, left: u32, right: u32) {
-        match self {
-            Pairs::Narrow { shift, pairs } => {
-                if let Some(pair) = pairs.get_mut(index) {
-                    *pair = (left << *shift) | right;
-                }
-            }
-            Pairs::Wide { pairs } => {
-                if let Some(pair) = pairs.get_mut(index) {
-                    *pair = (u64::from(left) << 32) | u64::from(right);
-                }
-            }
-        }
-    }
-
-    #[inline]
-    fn get(&self, index: usize) -> Option<(u32, u32)> {
-        match self {
-            Pairs::Narrow { shift, pairs } => {
-                let pair = *pairs.get(index)?;
-                (pair != u32::MAX).then(|| (pair >> shift, pair & ((1 << shift) - 1)))
-            }
-            Pairs::Wide { pairs } => {
-                let pair = *pairs.get(index)?;
-                (pair != u64::MAX).then_some(((pair >> 32) as u32, pair as u32))
-            }
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn pairs_keep_what_was_set_at_every_width() {
-        for (lefts, rights) in
-            [(1, 1), (8, 1 << 20), (255, 1 << 23), (256, 1 << 24), (3, (1 << 31) - 1), (65_000, 1 << 31)]
-        {
-            let mut pairs = Pairs::filled(4, lefts, rights);
-            let extremes = [(0, 0), (lefts as u32 - 1, rights as u32 - 1), (lefts as u32 - 1, 0)];
-            for (index, &(left, right)) in extremes.iter().enumerate() {
-                pairs.set(index, left, right);
-            }
-            for (index, &pair) in extremes.iter().enumerate() {
-                assert_eq!(pairs.get(index), Some(pair), "{lefts} x {rights}");
-            }
-            assert_eq!(pairs.get(3), None, "{lefts} x {rights}");
-            assert_eq!(pairs.get(4), None);
-        }
-    }
 }

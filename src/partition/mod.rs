@@ -9,6 +9,7 @@ mod bits;
 mod docmap;
 mod duplicates;
 mod keys;
+mod pairs;
 mod problems;
 mod sort;
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::route::ShardNumber;
 
@@ -27,7 +27,7 @@ impl fmt::Display for DocAddress {
 }
 
 /// What to do with documents that routing alone cannot place.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Policy {
     /// Stop the run before anything is written.
@@ -38,7 +38,7 @@ pub enum Policy {
 }
 
 /// Policies for documents that routing alone cannot place. Documents with several keys are always refused.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeyPolicies {
     /// Documents without a key.
     pub missing: Policy,

@@ -29,7 +29,7 @@ impl Keys {
     fn get(&self, doc: u32) -> Option<u64> {
         let value = self.column.first(doc)?;
         match &self.merged {
-            Some(merged) => merged.get(value as usize).copied(),
+            Some(merged) => merged.get(usize::try_from(value).ok()?).copied(),
             None => Some(value),
         }
     }
@@ -83,10 +83,10 @@ impl SortKeys {
     }
 
     /// Calls `emit` for every document for which `kept` holds, in sort order. `lens`: documents per segment.
-    pub(super) fn merge(&self, lens: &[u32], kept: impl Fn(usize, u32) -> bool, emit: &mut dyn FnMut(usize, u32)) {
+    pub(super) fn merge(&self, lens: &[usize], kept: impl Fn(u32, u32) -> bool, emit: &mut dyn FnMut(u32, u32)) {
         struct Head {
             key: Option<u64>,
-            segment: usize,
+            segment: u32,
             doc: u32,
             descending: bool,
         }
@@ -110,14 +110,14 @@ impl SortKeys {
         }
         impl Eq for Head {}
 
-        let next = |segment: usize, from: u32| -> Option<Head> {
-            let len = lens.get(segment).copied().unwrap_or(0);
+        let next = |segment: u32, from: u32| -> Option<Head> {
+            let len = u32::try_from(*lens.get(segment as usize)?).unwrap_or(u32::MAX);
             let doc = (from..len).find(|&doc| kept(segment, doc))?;
-            let key = self.segments.get(segment).and_then(|keys| keys.get(doc));
+            let key = self.segments.get(segment as usize).and_then(|keys| keys.get(doc));
             Some(Head { key, segment, doc, descending: self.descending })
         };
         let mut heap: std::collections::BinaryHeap<Head> =
-            (0..self.segments.len()).filter_map(|segment| next(segment, 0)).collect();
+            (0..).zip(&self.segments).filter_map(|(segment, _)| next(segment, 0)).collect();
         while let Some(head) = heap.pop() {
             emit(head.segment, head.doc);
             heap.extend(next(head.segment, head.doc + 1));

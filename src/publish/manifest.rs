@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::layout::{MANIFEST, is_child_file, is_segment_id};
 use crate::error::{Error, Result};
-use crate::partition::{Census, SegmentMode};
+use crate::partition::{Census, KeyPolicies, SegmentMode};
 use crate::plan::Method;
 use crate::route::{ShardNumber, SplitSpec};
 use crate::source::{Component, Source};
@@ -81,6 +81,8 @@ pub struct RoutingRecord {
     pub key: String,
     /// The field of custom routing values.
     pub routing_field: Option<String>,
+    /// Where documents went that routing alone could not place.
+    pub policies: KeyPolicies,
 }
 
 /// A child in the set manifest.

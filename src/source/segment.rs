@@ -204,6 +204,11 @@ impl Segment {
         })
     }
 
+    /// The bytes of that dictionary.
+    pub fn terms_bytes(&self, field: Field) -> Result<Option<OwnedBytes>> {
+        self.read(field, Component::Terms)
+    }
+
     /// Postings of `field`: a u64 LE total number of tokens, then what the ranges of term infos refer to.
     pub fn postings(&self, field: Field) -> Result<Option<OwnedBytes>> {
         self.read(field, Component::Postings)

@@ -6,6 +6,7 @@
 //! it the memory that waiting pieces take.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crossbeam::utils::Backoff;
@@ -13,6 +14,7 @@ use parking::{Condvar, Mutex};
 
 use crate::error::{Error, Result};
 use crate::progress::Cancel;
+use crate::source::guard;
 
 /// Locks that cannot be poisoned from the outside: a panic in a unit ends the whole run with an error anyway.
 mod parking {
@@ -56,8 +58,9 @@ struct State {
     error: Option<Error>,
 }
 
-/// Runs all units of all tracks on `threads` threads. Earlier tracks are preferred.
-pub(super) fn run(tracks: &[&dyn Track], threads: usize, cancel: &Cancel) -> Result<()> {
+/// Runs all units of all tracks on `threads` threads. Earlier tracks are preferred. `source`: what they read, to be named
+/// where damage in it makes library code panic.
+pub(super) fn run(tracks: &[&dyn Track], source: &Path, threads: usize, cancel: &Cancel) -> Result<()> {
     let threads = threads.max(1);
     // One unit being appended, one being produced per thread, and one to spare.
     let ahead = 2 * threads;
@@ -66,15 +69,15 @@ pub(super) fn run(tracks: &[&dyn Track], threads: usize, cancel: &Cancel) -> Res
 
     let work = || {
         loop {
-            let mut guard = state.lock();
+            let mut held = state.lock();
             let (track, unit) = loop {
-                if guard.error.is_some() {
+                if held.error.is_some() {
                     return;
                 }
                 let mut left = false;
                 let mut found = None;
                 for (index, track) in tracks.iter().enumerate() {
-                    let Some(next) = guard.next.get_mut(index) else { continue };
+                    let Some(next) = held.next.get_mut(index) else { continue };
                     if *next >= track.units() {
                         continue;
                     }
@@ -88,11 +91,11 @@ pub(super) fn run(tracks: &[&dyn Track], threads: usize, cancel: &Cancel) -> Res
                 match found {
                     Some(found) => break found,
                     None if !left => return,
-                    None => guard = progressed.wait(guard).unwrap_or_else(std::sync::PoisonError::into_inner),
+                    None => held = progressed.wait(held).unwrap_or_else(std::sync::PoisonError::into_inner),
                 }
             };
-            drop(guard);
-            let result = cancel.check().and_then(|()| track.run(unit));
+            drop(held);
+            let result = cancel.check().and_then(|()| guard(source, "the source", || track.run(unit)));
             if let Err(error) = result {
                 state.lock().error.get_or_insert(error);
             }
@@ -240,7 +243,7 @@ mod tests {
             if self.fail_at == Some(unit) {
                 return Err(Error::Usage(format!("unit {unit}")));
             }
-            if unit % 7 == 0 {
+            if unit.is_multiple_of(7) {
                 std::thread::sleep(std::time::Duration::from_micros(300));
             }
             let pieces = (0..self.lanes.lanes.len()).map(|output| unit * 1000 + output).collect();
@@ -255,7 +258,7 @@ mod tests {
     fn every_output_receives_every_unit_in_order_with_any_number_of_threads() {
         for threads in [1, 2, 3, 8] {
             let (first, second) = (Numbers::new(200, 5), Numbers::new(50, 2));
-            run(&[&first, &second], threads, &Cancel::new()).unwrap();
+            run(&[&first, &second], Path::new("s"), threads, &Cancel::new()).unwrap();
             assert!(first.most_waiting.load(Ordering::Relaxed) <= 2 * threads, "ran too far ahead");
             for (track, units) in [(first, 200), (second, 50)] {
                 for (output, seen) in track.lanes.into_appenders().enumerate() {
@@ -271,7 +274,7 @@ mod tests {
         for threads in [1, 4] {
             let mut track = Numbers::new(100, 3);
             track.fail_at = Some(17);
-            let error = run(&[&track], threads, &Cancel::new()).unwrap_err();
+            let error = run(&[&track], Path::new("s"), threads, &Cancel::new()).unwrap_err();
             assert!(matches!(error, Error::Usage(message) if message == "unit 17"));
         }
     }
@@ -281,12 +284,12 @@ mod tests {
         let cancel = Cancel::new();
         cancel.cancel();
         let track = Numbers::new(10, 1);
-        assert!(matches!(run(&[&track], 2, &cancel), Err(Error::Interrupted)));
+        assert!(matches!(run(&[&track], Path::new("s"), 2, &cancel), Err(Error::Interrupted)));
     }
 
     #[test]
     fn a_track_without_outputs_still_runs() {
         let track = Numbers::new(10, 0);
-        run(&[&track], 2, &Cancel::new()).unwrap();
+        run(&[&track], Path::new("s"), 2, &Cancel::new()).unwrap();
     }
 }

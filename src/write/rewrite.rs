@@ -129,7 +129,7 @@ impl Job<'_> {
         let store = StoreTrack::open(self.source, group, self.files, ids, self.progress)?;
         let postings = PostingsTrack::open(self.source, group, self.files, ids, lengths, self.progress)?;
         // Columns are one long unit and go first; store units are shorter and never wait for postings.
-        pool::run(&[&columns, &store, &postings], threads, self.cancel)?;
+        pool::run(&[&columns, &store, &postings], self.source.dir(), threads, self.cancel)?;
 
         let mut reads = SourceReads {
             posting_blocks: postings.blocks_decoded(),

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use shardsplit::Result;
-use shardsplit::partition::{Assignment, Census, NO_CHILD, SegmentCensus, SegmentMode};
+use shardsplit::partition::{Assignment, Census, KeyPolicies, NO_CHILD, SegmentCensus, SegmentMode};
 use shardsplit::plan::Method;
 use shardsplit::progress::{Cancel, Silent};
 use shardsplit::publish::{
@@ -100,6 +100,7 @@ pub fn record(source: &Source, assignment: &Assignment) -> SplitRecord {
             number_of_routing_shards: Some(1024),
             key: "id".to_owned(),
             routing_field: None,
+            policies: KeyPolicies::default(),
         },
         method: Method::Link,
         segments: SegmentMode::Keep,

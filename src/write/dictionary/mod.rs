@@ -14,8 +14,10 @@
 mod builder;
 mod infos;
 mod node;
+mod reader;
 mod registry;
 #[cfg(test)]
 mod tests;
 
 pub(super) use builder::DictionaryBuilder;
+pub(super) use reader::{Damaged, TermReader};

@@ -17,17 +17,19 @@
 pub(super) const EMPTY_FINAL: u64 = 0;
 
 /// The input bytes that fit into a state byte, most frequent first; part of the format.
-const FREQUENT: &[u8; 63] = b"te/oasripcnw.hlm-du012g=:bf3y5&_4v9678k%?xCDASFIBEjPTzRNM+LOqHG";
+pub(super) const FREQUENT: &[u8; 63] = b"te/oasripcnw.hlm-du012g=:bf3y5&_4v9678k%?xCDASFIBEjPTzRNM+LOqHG";
 
 /// More transitions than this get an index by input byte.
-const INDEX_THRESHOLD: usize = 32;
+pub(super) const INDEX_THRESHOLD: usize = 32;
 
+/// Per input byte: 1 + its place in [`FREQUENT`], or 0.
+#[expect(clippy::indexing_slicing, reason = "evaluated when compiled: an index out of bounds would not compile")]
 const FREQUENT_INDEX: [u8; 256] = {
     let mut table = [0u8; 256];
-    let mut index = 0;
+    let (mut index, mut code) = (0, 1);
     while index < FREQUENT.len() {
-        table[FREQUENT[index] as usize] = index as u8 + 1;
-        index += 1;
+        table[FREQUENT[index] as usize] = code;
+        (index, code) = (index + 1, code + 1);
     }
     table
 };

@@ -81,12 +81,13 @@ impl Registry {
         let old = std::mem::replace(&mut self.buckets, vec![Default::default(); len]);
         // The newer entry of a bucket last, so that it is the newer one again.
         for entry in old.into_iter().flat_map(|[newer, older]| [older, newer]) {
-            if let Some(bucket) = self.buckets.get_mut(Hash(entry.hash).bucket(len)) {
-                if entry.address != 0 {
+            match self.buckets.get_mut(Hash(entry.hash).bucket(len)) {
+                Some(bucket) if entry.address != 0 => {
                     bucket.swap(0, 1);
                     let [newest, _] = bucket;
                     *newest = entry;
                 }
+                _ => {}
             }
         }
     }

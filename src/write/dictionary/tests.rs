@@ -5,7 +5,7 @@ use tantivy::directory::FileSlice;
 use tantivy::postings::TermInfo;
 use tantivy::termdict::{TermDictionary, TermDictionaryBuilder};
 
-use super::DictionaryBuilder;
+use super::{DictionaryBuilder, TermReader};
 
 fn infos(len: usize) -> Vec<TermInfo> {
     let (mut postings, mut positions) = (0, 0);
@@ -39,6 +39,9 @@ fn check(terms: &[Vec<u8>]) -> (usize, usize) {
     }
     let (ours, theirs) = (ours.finish().unwrap(), theirs.finish().unwrap());
     let sizes = (ours.len(), theirs.len());
+    for bytes in [&ours, &theirs] {
+        read_back(bytes, terms, &infos);
+    }
     let dictionary = TermDictionary::open(FileSlice::from(ours)).unwrap();
     assert_eq!(dictionary.num_terms(), terms.len());
     let mut stream = dictionary.stream().unwrap();
@@ -57,6 +60,29 @@ fn check(terms: &[Vec<u8>]) -> (usize, usize) {
         }
     }
     sizes
+}
+
+/// Our reader gives the same terms and infos, from the start and from bounds on and between terms.
+fn read_back(bytes: &[u8], terms: &[Vec<u8>], infos: &[TermInfo]) {
+    let step = 1 + terms.len() / 200;
+    let between = terms.iter().step_by(step).flat_map(|term| {
+        let shorter = term[..term.len() / 2].to_vec();
+        let longer = [term.as_slice(), &[0]].concat();
+        let other = term.iter().map(|byte| byte ^ 1).collect();
+        [term.clone(), shorter, longer, other]
+    });
+    for bound in std::iter::once(None).chain(between.map(Some)) {
+        let mut reader = TermReader::open(bytes, bound.as_deref()).unwrap();
+        let first = bound.as_ref().map_or(0, |bound| terms.partition_point(|term| term < bound));
+        let most = if bound.is_none() { terms.len() } else { 40 };
+        for (term, info) in terms.iter().zip(infos).skip(first).take(most) {
+            assert!(reader.advance().unwrap());
+            assert_eq!((reader.key(), reader.info()), (term.as_slice(), info), "from {bound:?}");
+        }
+        if first + most >= terms.len() {
+            assert!(!reader.advance().unwrap(), "from {bound:?}");
+        }
+    }
 }
 
 fn sorted(terms: impl Iterator<Item = String>) -> Vec<Vec<u8>> {
@@ -80,6 +106,33 @@ proptest! {
     #[test]
     fn any_terms_read_back(terms in prop::collection::btree_set(prop::collection::vec(prop_oneof![4 => b'a'..b'd', 1 => any::<u8>()], 0..9), 0..600)) {
         check(&terms.into_iter().collect::<Vec<_>>());
+    }
+}
+
+proptest! {
+    #[test]
+    fn damaged_dictionaries_end_in_an_error_or_with_no_more_terms_than_they_have(
+        terms in prop::collection::btree_set(prop::collection::vec(b'a'..b'f', 0..7), 1..200),
+        damage in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4),
+        bound in prop::option::of(prop::collection::vec(b'a'..b'f', 0..5)),
+    ) {
+        let infos = infos(terms.len());
+        let mut builder = DictionaryBuilder::new(Vec::new());
+        for (term, info) in terms.iter().zip(&infos) {
+            builder.insert(term, info).unwrap();
+        }
+        let mut bytes = builder.finish().unwrap();
+        for (at, byte) in damage {
+            let index = at.index(bytes.len());
+            bytes[index] = byte;
+        }
+        if let Ok(mut reader) = TermReader::open(&bytes, bound.as_deref()) {
+            let mut read = 0;
+            while let Ok(true) = reader.advance() {
+                read += 1;
+                prop_assert!(read <= bytes.len() * 256);
+            }
+        }
     }
 }
 

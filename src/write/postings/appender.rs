@@ -23,7 +23,7 @@ pub(super) struct Appender {
 
 enum Terms {
     Between(FileWriter),
-    InField(DictionaryBuilder<FileWriter>),
+    InField(Box<DictionaryBuilder<FileWriter>>),
     /// Only while a builder is being made or finished, and after that failed.
     Gone,
 }
@@ -55,7 +55,7 @@ impl Appender {
             return Err(unfinished());
         };
         self.terms_parts.begin(field, file.len());
-        self.terms = Terms::InField(DictionaryBuilder::new(file));
+        self.terms = Terms::InField(Box::new(DictionaryBuilder::new(file)));
         self.field = Some(OpenField { total, postings_len: 0, positions_len: 0, tokens: 0 });
         Ok(())
     }

@@ -101,6 +101,17 @@ pub(super) struct Piece {
     pub(super) tokens: u64,
 }
 
+impl Piece {
+    /// Empties it and keeps its buffers.
+    pub(super) fn clear(&mut self) {
+        self.keys.clear();
+        self.terms.clear();
+        self.postings.clear();
+        self.positions.clear();
+        self.tokens = 0;
+    }
+}
+
 /// Lengths of what belongs to a term.
 #[derive(Clone, Copy)]
 pub(super) struct TermEntry {
@@ -277,9 +288,13 @@ pub(super) struct Field<'a> {
 
 #[inline]
 fn write_vint32(mut value: u32, out: &mut Vec<u8>) {
-    while value >= 0x80 {
-        out.push((value & 0x7f) as u8);
+    loop {
+        let [low, ..] = value.to_le_bytes();
         value >>= 7;
+        if value == 0 {
+            out.push(low | 0x80);
+            return;
+        }
+        out.push(low & 0x7f);
     }
-    out.push(value as u8 | 0x80);
 }

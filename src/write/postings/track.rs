@@ -18,6 +18,7 @@ use crate::error::{Error, Result};
 use crate::partition::Group;
 use crate::progress::{Progress, Stage, Work};
 use crate::source::{Component, Segment, Source};
+use crate::write::dictionary::Damaged;
 use crate::write::norms::FieldLengths;
 use crate::write::output::{ChildFiles, WrittenFile};
 use crate::write::pool::{InOrder, Track};
@@ -30,6 +31,8 @@ pub(in crate::write) struct PostingsTrack<'a> {
     units: Vec<Unit>,
     lanes: InOrder<Delivery, Appender>,
     scratch: SegQueue<Scratch>,
+    /// Pieces that were appended, to be filled again.
+    spare: SegQueue<Piece>,
     progress: &'a dyn Progress,
     /// Blocks of postings decoded so far, partial ones included.
     blocks_decoded: AtomicU64,
@@ -39,7 +42,7 @@ struct IndexedField {
     field: Field,
     name: String,
     record: IndexRecordOption,
-    dictionaries: Vec<Option<TermDictionary>>,
+    dictionaries: Vec<Option<OwnedBytes>>,
     postings: Vec<OwnedBytes>,
     positions: Vec<OwnedBytes>,
     norms: Vec<Option<OwnedBytes>>,
@@ -102,7 +105,10 @@ impl<'a> PostingsTrack<'a> {
             }
             let record = entry.field_type().get_index_record_option().unwrap_or(IndexRecordOption::Basic);
             let opened = IndexedField::open(&segments, group, field, entry.name(), record, lengths(field))?;
-            let ranges = units::cut(&opened.dictionaries)?;
+            let bytes = opened.postings.iter().chain(&opened.positions).map(|part| part.len() as u64).sum();
+            let dictionaries: Vec<Option<TermDictionary>> =
+                segments.iter().map(|segment| segment.terms(field)).collect::<Result<_>>()?;
+            let ranges = units::cut(&dictionaries, bytes)?;
             let last = ranges.len() - 1;
             units.extend(ranges.into_iter().enumerate().map(|(index, range)| Unit {
                 field: fields.len(),
@@ -125,6 +131,7 @@ impl<'a> PostingsTrack<'a> {
             units,
             lanes: InOrder::new(appenders),
             scratch: SegQueue::new(),
+            spare: SegQueue::new(),
             progress,
             blocks_decoded: AtomicU64::new(0),
         })
@@ -163,9 +170,13 @@ impl<'a> PostingsTrack<'a> {
 
     fn produce(&self, unit: &Unit, scratch: &mut Scratch) -> Result<Vec<Piece>> {
         let Some(field) = self.fields.get(unit.field) else { return Ok(Vec::new()) };
-        let mut terms = MergedTerms::open(&field.dictionaries, &unit.range)?;
+        let damaged = |(segment, damaged): (usize, Damaged)| {
+            let path = self.segments.get(segment).map(|segment| segment.file(Component::Terms)).unwrap_or_default();
+            Error::corrupt(path, format!("field {:?}: {damaged}", field.name))
+        };
+        let mut terms = MergedTerms::open(&field.dictionaries, &unit.range).map_err(damaged)?;
         let (mut doc_freqs, mut bytes, mut blocks) = (0, 0, 0);
-        while terms.advance() {
+        while terms.advance().map_err(damaged)? {
             let (key, matches) = terms.current();
             blocks += self.deal(field, key, matches, scratch)?;
             for (_, info) in matches {
@@ -176,7 +187,8 @@ impl<'a> PostingsTrack<'a> {
         field.source_doc_freqs.fetch_add(doc_freqs, Ordering::Release);
         self.blocks_decoded.fetch_add(blocks, Ordering::Relaxed);
         self.progress.advance(Stage::Write, Work::bytes(bytes));
-        Ok(scratch.encoders.iter_mut().map(|encoder| std::mem::take(&mut encoder.piece)).collect())
+        let spare = || self.spare.pop().unwrap_or_default();
+        Ok(scratch.encoders.iter_mut().map(|encoder| std::mem::replace(&mut encoder.piece, spare())).collect())
     }
 
     /// Deals one term's documents to the outputs. Returns the number of blocks decoded.
@@ -307,7 +319,7 @@ impl IndexedField {
             source_doc_freqs: AtomicU64::new(0),
         };
         for segment in segments {
-            opened.dictionaries.push(segment.terms(field)?);
+            opened.dictionaries.push(segment.terms_bytes(field)?);
             let postings = segment.postings(field)?.unwrap_or_else(OwnedBytes::empty);
             // A part begins with the number of tokens; ranges count from behind it.
             let tokens = postings.first_chunk::<8>().map(|bytes| u64::from_le_bytes(*bytes));
@@ -363,7 +375,12 @@ impl Track for PostingsTrack<'_> {
         let pieces = self.produce(range, &mut scratch)?;
         self.scratch.push(scratch);
         let deliveries = pieces.into_iter().map(|piece| Delivery { unit, piece }).collect();
-        self.lanes.deliver(unit, deliveries, |output, appender, delivery| self.append(output, appender, &delivery))
+        self.lanes.deliver(unit, deliveries, |output, appender, mut delivery| {
+            self.append(output, appender, &delivery)?;
+            delivery.piece.clear();
+            self.spare.push(delivery.piece);
+            Ok(())
+        })
     }
 }
 

@@ -11,14 +11,14 @@ pub(super) const UNIT_BYTES: u64 = 1 << 20;
 /// Terms of the sampled dictionary that a unit has at most: large batches keep a dictionary builder's caches warm.
 pub(super) const UNIT_TERMS: u64 = 1 << 16;
 
-/// Looks at a dictionary at most so often.
-const MOST_SAMPLES: u64 = 4096;
+/// Looks at a dictionary about so often per unit.
+const SAMPLES_PER_UNIT: u64 = 16;
 
 /// Cuts the terms of a field into ranges that cover everything.
 ///
 /// Only the largest dictionary is looked at; terms of other segments fall where they fall. A term is never cut, so a
-/// range may be larger than it should.
-pub(super) fn cut(dictionaries: &[Option<TermDictionary>]) -> Result<Vec<TermRange>> {
+/// range may be larger than it should. `bytes`: postings and positions of the field in all segments.
+pub(super) fn cut(dictionaries: &[Option<TermDictionary>], bytes: u64) -> Result<Vec<TermRange>> {
     let mut ranges = vec![TermRange::default()];
     let terms = |dictionary: &&TermDictionary| dictionary.num_terms();
     let Some(largest) = dictionaries.iter().flatten().max_by_key(terms) else { return Ok(ranges) };
@@ -29,7 +29,8 @@ pub(super) fn cut(dictionaries: &[Option<TermDictionary>]) -> Result<Vec<TermRan
     }
     // What the largest dictionary says stands for all of them.
     let scale = (all / num_terms).max(1);
-    let step = (num_terms / MOST_SAMPLES).max(1);
+    let units = 1 + bytes / UNIT_BYTES + all / UNIT_TERMS;
+    let step = num_terms.div_ceil(SAMPLES_PER_UNIT * units);
     let read = Error::io("read", "a term dictionary");
     let mut sample = || -> std::io::Result<()> {
         let (mut key, mut start_bytes, mut start_ord) = (Vec::new(), 0, 0);
