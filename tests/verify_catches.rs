@@ -747,6 +747,25 @@ fn counts_see_lost_documents_but_read_no_content() {
 }
 
 #[test]
+fn counts_with_routing_are_taken_per_child() {
+    let dir = altered(|child, docs| match child {
+        0 => docs.push(docs_of(1)[0].clone()),
+        1 => drop(docs.remove(0)),
+        _ => {}
+    });
+    let alone = report(dir.path(), VerifyLevel::Counts, false, 1);
+    assert!(alone.is_clean(), "{}", show(&alone.findings));
+    let routed = report(dir.path(), VerifyLevel::Counts, true, 1);
+    let children: Vec<_> = routed.findings.iter().map(|finding| (finding.kind, finding.child)).collect();
+    assert_eq!(
+        children,
+        [(FindingKind::Census, Some(0)), (FindingKind::Census, Some(1))],
+        "{}",
+        show(&routed.findings)
+    );
+}
+
+#[test]
 fn documents_that_a_policy_placed_are_no_strays() {
     // Seen as shard 1 of 2, half the documents belong elsewhere; a policy sends them to child 5.
     let mut spec = SplitSpec::new(3);

@@ -10,6 +10,8 @@
 //! | [`VerifyLevel::Full`] | present, footers, checksums | yes | yes | yes |
 //! | [`VerifyLevel::Counts`] | present, footers | yes | no | no |
 //!
+//! With routing, the census is taken per child: the source's keys are routed once more.
+//!
 //! Cost at full level: source and children are read and decoded once. Memory: 24 bytes per source document; where
 //! something differs, finding the documents takes a second reading and up to 80 bytes per document.
 
@@ -132,9 +134,7 @@ fn run(job: &VerifyJob<'_>, progress: &dyn Progress, cancel: &Cancel, report: &m
     let mut expected = None;
     if let Some(ownership) = &job.ownership {
         indexes = ownership::indexes(job, ownership, &mut report.findings);
-        if full {
-            expected = ownership::expected(job, ownership, cancel, &mut report.findings)?;
-        }
+        expected = ownership::expected(job, ownership, cancel, &mut report.findings)?;
     }
     let census = expected.as_ref().map(|assigned| (&assigned.census, indexes.as_slice()));
     census::check(job.source, &children, census, &mut report.findings);
