@@ -19,7 +19,7 @@ const BUFFER: usize = 64 * 1024;
 
 /// Nodes that are kept for sharing beyond the first one that was not found. Endings that terms share longer than this
 /// are still found, a further stretch with every term that has them.
-const KEPT_BEYOND: u32 = 8;
+const KEPT_BEYOND: u32 = 3;
 
 /// Builds one dictionary into a sink.
 pub(in crate::write) struct DictionaryBuilder<W> {

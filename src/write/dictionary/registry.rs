@@ -18,13 +18,37 @@ pub(super) struct Registry {
     inserted: usize,
 }
 
+/// One cache line for most nodes: those with one transition hold it inline.
 #[derive(Clone, Default)]
 struct Entry {
     hash: u64,
     /// 0: nothing here; a node never has address 0.
     address: u64,
     is_final: bool,
-    transitions: Vec<Transition>,
+    first: Option<Transition>,
+    others: Vec<Transition>,
+}
+
+impl Entry {
+    #[inline]
+    fn is(&self, hash: Hash, is_final: bool, transitions: &[Transition]) -> bool {
+        self.hash == hash.0
+            && self.address != 0
+            && self.is_final == is_final
+            && self.first.as_ref() == transitions.first()
+            && (transitions.len() < 2 && self.others.is_empty() || Some(self.others.as_slice()) == transitions.get(1..))
+    }
+
+    #[inline]
+    fn set(&mut self, hash: Hash, is_final: bool, transitions: &[Transition], address: u64) {
+        (self.hash, self.address, self.is_final) = (hash.0, address, is_final);
+        self.first = transitions.first().copied();
+        self.others.clear();
+        if let Some(others) = transitions.get(1..).filter(|others| !others.is_empty()) {
+            self.others.reserve_exact(others.len());
+            self.others.extend_from_slice(others);
+        }
+    }
 }
 
 impl Registry {
@@ -38,14 +62,11 @@ impl Registry {
         let hash = Hash::of(is_final, transitions);
         let bucket = hash.bucket(self.buckets.len());
         let Some(bucket) = self.buckets.get_mut(bucket) else { return Err(hash) };
-        let equal = |entry: &Entry| {
-            entry.hash == hash.0 && entry.address != 0 && entry.is_final == is_final && entry.transitions == transitions
-        };
         let [first, second] = bucket;
-        if equal(first) {
+        if first.is(hash, is_final, transitions) {
             return Ok(first.address);
         }
-        if equal(second) {
+        if second.is(hash, is_final, transitions) {
             let address = second.address;
             bucket.swap(0, 1);
             return Ok(address);
@@ -67,12 +88,7 @@ impl Registry {
         let Some(bucket) = self.buckets.get_mut(bucket) else { return };
         bucket.swap(0, 1);
         let [newest, _] = bucket;
-        newest.hash = hash.0;
-        newest.address = address;
-        newest.is_final = is_final;
-        newest.transitions.clear();
-        newest.transitions.reserve_exact(transitions.len());
-        newest.transitions.extend_from_slice(transitions);
+        newest.set(hash, is_final, transitions, address);
     }
 
     #[cold]

@@ -171,12 +171,12 @@ impl Encoder {
 
     /// Adds a document to the open term. Documents ascend.
     #[inline]
+    #[expect(clippy::indexing_slicing, reason = "the remainder is below the length, and the compiler sees it")]
     pub(super) fn push(&mut self, doc: u32, freq: u32, norm: u8, field: &Field<'_>, has_freqs: bool) {
-        if let (Some(slot), Some(freq_slot), Some(norm_slot)) =
-            (self.docs.get_mut(self.len), self.freqs.get_mut(self.len), self.norms.get_mut(self.len))
-        {
-            (*slot, *freq_slot, *norm_slot) = (doc, freq, norm);
-        }
+        let at = self.len % BLOCK;
+        self.docs[at] = doc;
+        self.freqs[at] = freq;
+        self.norms[at] = norm;
         self.len += 1;
         self.doc_freq += 1;
         self.tokens += u64::from(freq);
@@ -187,7 +187,17 @@ impl Encoder {
 
     /// Adds position deltas of the document pushed last.
     #[inline]
+    #[expect(clippy::indexing_slicing, reason = "the remainder is below the length, and the compiler sees it")]
     pub(super) fn push_positions(&mut self, mut deltas: &[u32]) {
+        if let [only] = deltas {
+            // Most documents have a word once.
+            self.deltas[self.deltas_len % BLOCK] = *only;
+            self.deltas_len += 1;
+            if self.deltas_len == BLOCK {
+                self.write_deltas();
+            }
+            return;
+        }
         while !deltas.is_empty() {
             let room = BLOCK - self.deltas_len;
             let (now, later) = deltas.split_at(room.min(deltas.len()));
@@ -197,13 +207,17 @@ impl Encoder {
             self.deltas_len += now.len();
             deltas = later;
             if self.deltas_len == BLOCK {
-                let width = self.packer.num_bits(&self.deltas);
-                let len = self.packer.compress(&self.deltas, &mut self.packed, width);
-                self.widths.push(width);
-                self.delta_blocks.extend_from_slice(self.packed.get(..len).unwrap_or(&[]));
-                self.deltas_len = 0;
+                self.write_deltas();
             }
         }
+    }
+
+    fn write_deltas(&mut self) {
+        let width = self.packer.num_bits(&self.deltas);
+        let len = self.packer.compress(&self.deltas, &mut self.packed, width);
+        self.widths.push(width);
+        self.delta_blocks.extend_from_slice(self.packed.get(..len).unwrap_or(&[]));
+        self.deltas_len = 0;
     }
 
     fn write_block(&mut self, field: &Field<'_>, has_freqs: bool) {
