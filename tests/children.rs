@@ -8,7 +8,7 @@ use std::path::Path;
 use common::content::Content;
 use common::files::{assert_source_unchanged, snapshot};
 use common::fixture::{Batch, Fixture};
-use common::{documents, schema, search};
+use common::{documents, oracle, schema, search};
 use shardsplit::job::Job;
 use shardsplit::partition::{KeySpec, SegmentMode};
 use shardsplit::plan::Method;
@@ -18,9 +18,11 @@ use tantivy::indexer::NoMergePolicy;
 use tantivy::query::QueryParser;
 use tantivy::{Index, Term};
 
-/// A field with norms, and words that are frequent in it.
+/// A field with norms, and words that are frequent in it. Not `lamp`: some documents consist of nothing else, and score
+/// above what tantivy takes for the best possible score of a term (`Bm25Weight::max_score` of 0.27.0), so that its
+/// skipping misses them in any index.
 const FIELD: &str = "text_default_WithFreqsAndPositions_norms";
-const WORDS: [&str; 6] = ["stone", "river", "lamp", "über", "東京", "42"];
+const WORDS: [&str; 6] = ["stone", "river", "naïve", "über", "東京", "42"];
 
 fn split(source: &Path, out: &Path, into: u32, method: Method, segments: SegmentMode) {
     let keys = KeySpec { key: "id".to_owned(), routing_field: Some("routing".to_owned()) };
@@ -152,10 +154,20 @@ fn skipping_blocks_that_cannot_score_finds_the_same_best_documents_as_scoring_al
 }
 
 #[test]
-fn an_index_that_tantivy_made_anew_passes_the_same_test_of_skipping() {
+fn indexes_that_tantivy_made_pass_the_same_test_of_skipping() {
     let dir = tempfile::tempdir().unwrap();
     let add = long_lists().live();
-    let fixture = Fixture { batches: vec![Batch { add, delete: Vec::new() }], ..long_lists() };
-    fixture.build(dir.path());
-    assert_eq!(search::missed_by_skipping(dir.path(), FIELD, &WORDS), Vec::<String>::new());
+    let anew = Fixture { batches: vec![Batch { add, delete: Vec::new() }], ..long_lists() };
+    anew.build(&dir.path().join("anew"));
+    assert_eq!(search::missed_by_skipping(&dir.path().join("anew"), FIELD, &WORDS), Vec::<String>::new());
+
+    let fixture = long_lists();
+    fixture.build(&dir.path().join("source"));
+    let source = Content::read(&dir.path().join("source"), &["id", "routing"]);
+    let routing = fixture.routing(2);
+    for shard in 0..2 {
+        let merged = dir.path().join(format!("merged-{shard}"));
+        oracle::filtered_merge(&source, &merged, |doc| routing.shard(&doc.keys) == shard);
+        assert_eq!(search::missed_by_skipping(&merged, FIELD, &WORDS), Vec::<String>::new());
+    }
 }

@@ -70,10 +70,10 @@ pub fn expected_docs<'a>(
     }
     let Some(sort) = &source.index.settings().sort_by_field else { return expected };
     for (shard, child) in children {
-        // Several sorted segments made one: merged in the order of the index sort, equal ones in source order.
-        if child.segments.len() == 1
-            && let Some(docs) = expected.get_mut(shard)
-        {
+        // Segments kept stay in source order. Those made one are merged in the order of the index sort, equal ones in
+        // source order, and perhaps cut again.
+        let Some(docs) = expected.get_mut(shard) else { continue };
+        if !docs.iter().zip(&child.docs).all(|(left, right)| left.lines == right.lines) {
             match sort.order {
                 Order::Asc => docs.sort_by_key(|doc| &doc.sort),
                 Order::Desc => docs.sort_by_key(|doc| Reverse(&doc.sort)),
