@@ -37,4 +37,4 @@ pub mod source;
 pub mod verify;
 pub mod write;
 
-pub use error::{Error, Result};
+pub use error::{Error, ErrorKind, Result};
