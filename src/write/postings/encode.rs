@@ -169,10 +169,12 @@ impl Encoder {
         self.doc_freq == 0
     }
 
-    /// Adds a document to the open term. Documents ascend.
+    /// Adds a document to the open term. Documents ascend. If it says that the block is full, [`Encoder::write_block`]
+    /// is due before the next one.
     #[inline]
     #[expect(clippy::indexing_slicing, reason = "the remainder is below the length, and the compiler sees it")]
-    pub(super) fn push(&mut self, doc: u32, freq: u32, norm: u8, field: &Field<'_>, has_freqs: bool) {
+    #[must_use]
+    pub(super) fn push(&mut self, doc: u32, freq: u32, norm: u8) -> bool {
         let at = self.len % BLOCK;
         self.docs[at] = doc;
         self.freqs[at] = freq;
@@ -180,9 +182,7 @@ impl Encoder {
         self.len += 1;
         self.doc_freq += 1;
         self.tokens += u64::from(freq);
-        if self.len == BLOCK {
-            self.write_block(field, has_freqs);
-        }
+        self.len == BLOCK
     }
 
     /// Adds position deltas of the document pushed last.
@@ -220,7 +220,8 @@ impl Encoder {
         self.deltas_len = 0;
     }
 
-    fn write_block(&mut self, field: &Field<'_>, has_freqs: bool) {
+    /// Writes the full block.
+    pub(super) fn write_block(&mut self, field: &Field<'_>, has_freqs: bool) {
         let initial = (self.last != 0).then_some(self.last);
         let width = self.packer.num_bits_strictly_sorted(initial, &self.docs);
         let len = self.packer.compress_strictly_sorted(initial, &self.docs, &mut self.packed, width);

@@ -51,7 +51,9 @@ fn with_ours(terms: &Terms, field: &Field<'_>, norms: Option<&[u8]>) -> super::e
         for (&doc, deltas) in docs {
             let freq = if has_freqs { deltas.len() as u32 } else { 0 };
             let norm = norms.map_or(0, |norms| norms[doc as usize]);
-            encoder.push(doc, freq, norm, field, has_freqs);
+            if encoder.push(doc, freq, norm) {
+                encoder.write_block(field, has_freqs);
+            }
             if has_freqs && field.record.has_positions() {
                 encoder.push_positions(deltas);
             }

@@ -251,7 +251,9 @@ impl<'a> PostingsTrack<'a> {
                     if encoder.is_untouched() {
                         touched.push(output);
                     }
-                    encoder.push(new_doc, freq, norm, &field.of_output(output), has_freqs);
+                    if encoder.push(new_doc, freq, norm) {
+                        encoder.write_block(&field.of_output(output), has_freqs);
+                    }
                     encoder.push_positions(deltas);
                 }
             }
@@ -264,7 +266,9 @@ impl<'a> PostingsTrack<'a> {
                 if encoder.is_untouched() {
                     touched.push(document.output);
                 }
-                encoder.push(document.doc, document.freq, document.norm, &field.of_output(document.output), has_freqs);
+                if encoder.push(document.doc, document.freq, document.norm) {
+                    encoder.write_block(&field.of_output(document.output), has_freqs);
+                }
                 encoder.push_positions(unordered_positions.get(document.positions).unwrap_or(&[]));
             }
             unordered_positions.clear();
