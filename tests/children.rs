@@ -1,5 +1,14 @@
 //! Children are ordinary indexes: tantivy searches them, writes to them, merges them, and nobody else notices.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::cast_possible_truncation,
+    clippy::panic,
+    reason = "a test may stop at what it does not expect"
+)]
+
 mod common;
 
 use std::collections::BTreeSet;

@@ -1,5 +1,14 @@
 //! The bundled index is what its generator makes.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::cast_possible_truncation,
+    clippy::panic,
+    reason = "a test may stop at what it does not expect"
+)]
+
 mod common;
 #[path = "../benches/corpus/mod.rs"]
 mod corpus;

@@ -1,5 +1,14 @@
 //! The judges are judged: what is right must pass, and every kind of wrong must be found.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::cast_possible_truncation,
+    clippy::panic,
+    reason = "a test may stop at what it does not expect"
+)]
+
 mod common;
 
 use std::path::Path;

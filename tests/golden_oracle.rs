@@ -2,6 +2,15 @@
 //! DocId, dictionaries, columns with type and cardinality, norms, stored values. Token totals apart: tantivy estimates
 //! them where documents are left out, and ours are exact.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::cast_possible_truncation,
+    clippy::panic,
+    reason = "a test may stop at what it does not expect"
+)]
+
 mod common;
 
 use std::path::Path;

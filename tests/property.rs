@@ -4,6 +4,15 @@
 //! `SHARDSPLIT_CASES` sets how many indexes are tried (default 100, about a minute). A failing case is shrunk and
 //! printed; a file beside this one keeps its seed.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::cast_possible_truncation,
+    clippy::panic,
+    reason = "a test may stop at what it does not expect"
+)]
+
 mod common;
 
 use common::anew;

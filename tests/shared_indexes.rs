@@ -1,5 +1,14 @@
 //! Indexes that other people's programs wrote, split every way; and those that cannot be read, refused by name.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::cast_possible_truncation,
+    clippy::panic,
+    reason = "a test may stop at what it does not expect"
+)]
+
 mod common;
 
 use common::check::assert_split;

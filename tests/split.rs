@@ -1,5 +1,14 @@
 //! What a split promises whatever the documents are: same bytes, source untouched, order, settings, odd sizes.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::cast_possible_truncation,
+    clippy::panic,
+    reason = "a test may stop at what it does not expect"
+)]
+
 mod common;
 
 use std::path::Path;

@@ -1,6 +1,15 @@
 //! Jobs that must stop: before anything is written where the request or the documents are wrong, and without a trace
 //! when they are interrupted.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::cast_possible_truncation,
+    clippy::panic,
+    reason = "a test may stop at what it does not expect"
+)]
+
 mod common;
 
 use std::path::{Path, PathBuf};

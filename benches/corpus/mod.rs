@@ -13,11 +13,11 @@ use std::fs;
 use std::path::Path;
 
 use tantivy::indexer::NoMergePolicy;
+use tantivy::schema::Facet;
 use tantivy::schema::{
     DateOptions, FAST, FacetOptions, Field, INDEXED, JsonObjectOptions, OwnedValue, STORED, STRING, Schema, TEXT,
     TextFieldIndexing,
 };
-use tantivy::schema::{Facet, Value};
 use tantivy::{DateTime, Index, IndexWriter, TantivyDocument, Term};
 
 /// What the documents look like.
@@ -239,11 +239,6 @@ pub fn write(dir: &Path, shape: &Shape, segments: u64, delete: Option<u64>) {
     }
     writer.commit().unwrap();
     writer.wait_merging_threads().unwrap();
-}
-
-/// The first stored text of a field.
-pub fn stored_text(doc: &TantivyDocument, field: Field) -> Option<String> {
-    doc.get_first(field).and_then(|value| value.as_str().map(str::to_owned))
 }
 
 /// The words of English that come first, then invented ones, shorter the more frequent they are.

@@ -7,7 +7,8 @@ use tantivy::columnar::{BytesColumn, Cardinality, Column, ColumnarReader, Dynami
 use tantivy::index::SegmentComponent;
 use tantivy::schema::Schema;
 
-use super::content::{Doc, SortKey, render};
+use super::content::{Doc, SortKey};
+use super::values::render;
 
 /// What a column says about itself, deleted documents included.
 #[derive(Clone, Debug, PartialEq, Eq)]

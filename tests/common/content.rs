@@ -11,6 +11,7 @@ use tantivy::schema::{Field, FieldEntry, IndexRecordOption, OwnedValue, Schema, 
 use tantivy::{DocId, DocSet, Index, SegmentReader, TERMINATED};
 
 use super::columns::{self, ColumnFacts};
+use super::values::{key_string, render, render_value};
 
 /// One live document.
 #[derive(Clone, Debug)]
@@ -176,7 +177,7 @@ impl Content {
         let mut frequent: Vec<(u32, Vec<u8>)> = Vec::new();
         // Terms by position of a few documents, for phrases.
         let mut texts: BTreeMap<DocId, BTreeMap<u32, Vec<u8>>> = BTreeMap::new();
-        let sampled = |doc: DocId| doc % (reader.max_doc() / 4 + 1) == 0;
+        let sampled = |doc: DocId| doc.is_multiple_of(reader.max_doc() / 4 + 1);
         let mut positions = Vec::new();
 
         let mut stream = inverted.terms().stream().unwrap();
@@ -267,37 +268,5 @@ fn read_stored(reader: &SegmentReader, schema: &Schema, key_fields: &[&str], doc
             }
             doc.lines.push(format!("stored {ord} {name} {}", render_value(&value)));
         }
-    }
-}
-
-fn key_string(value: &OwnedValue) -> String {
-    match value {
-        OwnedValue::Str(text) => text.clone(),
-        OwnedValue::PreTokStr(text) => text.text.clone(),
-        OwnedValue::U64(number) => number.to_string(),
-        OwnedValue::I64(number) => number.to_string(),
-        other => panic!("{other:?} is no key"),
-    }
-}
-
-/// A stored value; dates as nanoseconds, floats so that every bit pattern has its own text.
-fn render_value(value: &OwnedValue) -> String {
-    match value {
-        OwnedValue::F64(number) => format!("F64({number:?}/{:x})", number.to_bits()),
-        OwnedValue::Date(date) => format!("Date({})", date.into_timestamp_nanos()),
-        OwnedValue::Array(values) => format!("[{}]", values.iter().map(render_value).collect::<Vec<_>>().join(", ")),
-        OwnedValue::Object(entries) => {
-            let entries = entries.iter().map(|(key, value)| format!("{key:?}: {}", render_value(value)));
-            format!("{{{}}}", entries.collect::<Vec<_>>().join(", "))
-        }
-        other => format!("{other:?}"),
-    }
-}
-
-/// Bytes as a quoted string where they are one, else as hexadecimal digits.
-pub fn render(bytes: &[u8]) -> String {
-    match std::str::from_utf8(bytes) {
-        Ok(text) => format!("{text:?}"),
-        Err(_) => format!("0x{}", bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>()),
     }
 }

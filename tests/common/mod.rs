@@ -10,6 +10,7 @@
 //! | [`routing`] | where a document has to go, by the `murmur3` crate |
 //! | [`content`] | an index as readable lines, one set per document |
 //! | [`columns`] | the columns of a segment as such lines |
+//! | [`values`] | stored values and terms as text |
 //! | [`check`] | children against their source |
 //! | [`search`] | searches over the children add up to those over the source |
 //! | [`oracle`] | children as `merge_filtered_segments` makes them |
@@ -42,3 +43,4 @@ pub mod routing;
 pub mod schema;
 pub mod search;
 pub mod shared;
+pub mod values;

@@ -9,7 +9,8 @@ use tantivy::query::{BooleanQuery, EnableScoring, Occur, PhraseQuery, Query, Ter
 use tantivy::schema::IndexRecordOption;
 use tantivy::{Index, Term};
 
-use super::content::{Content, SampleTerm, render};
+use super::content::{Content, SampleTerm};
+use super::values::render;
 
 /// Runs term, conjunction and phrase queries on `source` and `children` and reports sums that differ.
 pub fn compare(source: &Content, children: &[(u32, Content)], found: &mut Vec<String>) {
