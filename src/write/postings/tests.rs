@@ -11,7 +11,8 @@ use tantivy::termdict::TermDictionary;
 use tantivy_common::CountingWriter;
 
 use super::decode::{Block, Damage, PositionBuffer, Positions, Postings};
-use super::encode::{Encoder, Field, LengthFactors};
+use super::encode::{Encoder, Field};
+use super::scores::LengthFactors;
 
 /// Per term: whether it has frequencies, and per document its position deltas.
 type Terms = BTreeMap<Vec<u8>, (bool, BTreeMap<u32, Vec<u32>>)>;

@@ -1,0 +1,169 @@
+//! Dealing the documents of one term to the outputs.
+
+use tantivy::directory::OwnedBytes;
+use tantivy::postings::TermInfo;
+
+use super::decode::{Block, Damage, PositionBuffer, Positions, Postings};
+use super::encode::{Encoder, Piece};
+use super::field::IndexedField;
+use crate::error::{Error, Result};
+use crate::partition::Group;
+use crate::source::{Component, Segment};
+
+/// Buffers of one thread: a block of the source, and the open term of every output.
+pub(super) struct Dealer {
+    block: Block,
+    positions: PositionBuffer,
+    encoders: Vec<Encoder>,
+    touched: Vec<usize>,
+    unordered: Vec<Unordered>,
+    unordered_positions: Vec<u32>,
+}
+
+/// A document of a term whose documents do not ascend yet (index sort over several segments).
+struct Unordered {
+    output: usize,
+    doc: u32,
+    freq: u32,
+    norm: u8,
+    positions: std::ops::Range<usize>,
+}
+
+impl Dealer {
+    pub(super) fn new(outputs: usize) -> Dealer {
+        Dealer {
+            block: Block::new(),
+            positions: PositionBuffer::new(),
+            encoders: (0..outputs).map(|_| Encoder::new()).collect(),
+            touched: Vec::new(),
+            unordered: Vec::new(),
+            unordered_positions: Vec::new(),
+        }
+    }
+
+    /// What was dealt since the last call, by output; `spare` gives the next pieces to fill.
+    pub(super) fn take_pieces(&mut self, spare: impl Fn() -> Piece) -> Vec<Piece> {
+        self.encoders.iter_mut().map(|encoder| std::mem::replace(&mut encoder.piece, spare())).collect()
+    }
+
+    /// Deals one term's documents to the outputs. Returns the number of blocks decoded.
+    pub(super) fn deal(
+        &mut self,
+        group: &Group,
+        segments: &[&Segment],
+        field: &IndexedField,
+        key: &[u8],
+        matches: &[(usize, TermInfo)],
+    ) -> Result<u64> {
+        let Dealer { block, positions: buffer, encoders, touched, unordered, unordered_positions } = self;
+        let unsorted = group.interleaved && matches.len() > 1;
+        let mut term_has_freqs = None;
+        let mut blocks = 0;
+        for (segment, info) in matches {
+            let segment = *segment;
+            let damaged = |component: Component| {
+                move |damage: Damage| damage_error(segments, segment, component, &field.name, key, damage)
+            };
+            let max_doc = segments.get(segment).map_or(0, |segment| segment.max_doc());
+            let data = slice(&field.postings, segment, &info.postings_range);
+            let data = data.ok_or(Damage::Short).map_err(damaged(Component::Postings))?;
+            let mut postings =
+                Postings::open(data, info.doc_freq, field.record, max_doc).map_err(damaged(Component::Postings))?;
+            let norms = field.norms.get(segment).and_then(Option::as_ref).map(OwnedBytes::as_slice);
+            let mut positions = None;
+            buffer.clear();
+            loop {
+                let (len, has_freqs) = postings.next(block).map_err(damaged(Component::Postings))?;
+                if len == 0 {
+                    break;
+                }
+                blocks += 1;
+                if *term_has_freqs.get_or_insert(has_freqs) != has_freqs {
+                    return Err(mixed_freqs(segments, segment, &field.name, key));
+                }
+                let with_positions = has_freqs && field.record.has_positions();
+                if with_positions && positions.is_none() {
+                    let data = slice(&field.positions, segment, &info.positions_range);
+                    let opened = data.ok_or(Damage::Positions).and_then(Positions::open);
+                    positions = Some(opened.map_err(damaged(Component::Positions))?);
+                }
+                for (&doc, &freq) in block.docs(len).iter().zip(block.freqs(len)) {
+                    let freq = if has_freqs { freq } else { 0 };
+                    let deltas = match &mut positions {
+                        Some(positions) if with_positions => {
+                            positions.take(freq as usize, buffer).map_err(damaged(Component::Positions))?
+                        }
+                        _ => &[],
+                    };
+                    let Some((output, new_doc)) = group.lookup(segment, doc) else { continue };
+                    let norm = norms.and_then(|norms| norms.get(doc as usize)).copied().unwrap_or(0);
+                    if unsorted {
+                        let start = unordered_positions.len();
+                        unordered_positions.extend_from_slice(deltas);
+                        let positions = start..unordered_positions.len();
+                        unordered.push(Unordered { output, doc: new_doc, freq, norm, positions });
+                        continue;
+                    }
+                    let Some(encoder) = encoders.get_mut(output) else { continue };
+                    if encoder.is_untouched() {
+                        touched.push(output);
+                    }
+                    if encoder.push(new_doc, freq, norm) {
+                        encoder.write_block(&field.of_output(output), has_freqs);
+                    }
+                    encoder.push_positions(deltas);
+                }
+            }
+        }
+        let has_freqs = term_has_freqs.unwrap_or(false);
+        if unsorted {
+            unordered.sort_unstable_by_key(|document| (document.output, document.doc));
+            for document in unordered.drain(..) {
+                let Some(encoder) = encoders.get_mut(document.output) else { continue };
+                if encoder.is_untouched() {
+                    touched.push(document.output);
+                }
+                if encoder.push(document.doc, document.freq, document.norm) {
+                    encoder.write_block(&field.of_output(document.output), has_freqs);
+                }
+                encoder.push_positions(unordered_positions.get(document.positions).unwrap_or(&[]));
+            }
+            unordered_positions.clear();
+        }
+        for output in touched.drain(..) {
+            if let Some(encoder) = encoders.get_mut(output) {
+                encoder.close(key, &field.of_output(output), has_freqs);
+            }
+        }
+        Ok(blocks)
+    }
+}
+
+fn damage_error(
+    segments: &[&Segment],
+    segment: usize,
+    component: Component,
+    field: &str,
+    key: &[u8],
+    damage: Damage,
+) -> Error {
+    let term = String::from_utf8_lossy(key.get(..key.len().min(64)).unwrap_or(key)).escape_debug().to_string();
+    let path = segments.get(segment).map(|segment| segment.file(component)).unwrap_or_default();
+    Error::corrupt(path, format!("field {field:?}, term \"{term}\": {damage}"))
+}
+
+fn mixed_freqs(segments: &[&Segment], segment: usize, field: &str, key: &[u8]) -> Error {
+    let term = String::from_utf8_lossy(key).escape_debug().to_string();
+    let path = segments.get(segment).map(|segment| segment.file(Component::Postings)).unwrap_or_default();
+    Error::Unsupported {
+        path,
+        what: "a term that has frequencies in one segment and none in another",
+        found: format!("field {field:?}, term \"{term}\""),
+        expected: "one of the two everywhere".to_owned(),
+        hint: "use --segments keep".to_owned(),
+    }
+}
+
+fn slice<'b>(parts: &'b [OwnedBytes], segment: usize, range: &std::ops::Range<usize>) -> Option<&'b [u8]> {
+    parts.get(segment)?.as_slice().get(range.clone())
+}
