@@ -18,7 +18,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// The job failed on its way: I/O, memory, disk space, unroutable documents (exit 1).
+    /// The job failed on its way: I/O, memory, disk space, unroutable documents, a defect (exit 1).
     Failed,
     /// The request cannot be right: options contradict each other or the index (exit 2).
     Usage,
@@ -129,7 +129,7 @@ pub enum Error {
     Keys(Box<KeyProblems>),
 
     /// The census does not add up.
-    #[error("census of {}: the children get {children} documents, the source has {live} live ones; this is a defect of shardsplit, nothing was written", path.display())]
+    #[error("census of {}: the children get {children} documents, the source has {live} live ones; this is a defect of shardsplit, please report it; nothing was published", path.display())]
     Census {
         /// The source.
         path: PathBuf,
@@ -163,19 +163,6 @@ pub enum Error {
         what: &'static str,
         /// How many.
         size: u64,
-    },
-
-    /// A segment would have more documents than tantivy allows.
-    #[error(
-        "child {child} would get {docs} documents in one segment, tantivy's limit is {limit}; use --max-docs-per-segment or more shards"
-    )]
-    TooManyDocs {
-        /// Shard number of the child.
-        child: u32,
-        /// Documents it would get.
-        docs: u64,
-        /// Most that fit.
-        limit: u64,
     },
 
     /// The target stands already.
@@ -236,6 +223,13 @@ pub enum Error {
         message: String,
     },
 
+    /// Stages of this crate disagree with each other: nothing that was asked or read is to blame.
+    #[error("{what}; this is a defect of shardsplit, please report it; nothing was published")]
+    Defect {
+        /// What cannot be.
+        what: String,
+    },
+
     /// Stopped by [`crate::progress::Cancel`].
     #[error("interrupted; nothing was published")]
     Interrupted,
@@ -251,6 +245,11 @@ impl Error {
     /// A damaged file.
     pub fn corrupt(path: impl AsRef<Path>, problem: impl Into<String>) -> Error {
         Error::Corrupt { path: path.as_ref().to_path_buf(), problem: problem.into() }
+    }
+
+    /// What cannot be.
+    pub(crate) fn defect(what: impl Into<String>) -> Error {
+        Error::Defect { what: what.into() }
     }
 
     /// Wraps an error of tantivy.
@@ -271,7 +270,7 @@ impl Error {
             | Error::Census { .. }
             | Error::Manifest { .. }
             | Error::ColumnTooLarge { .. }
-            | Error::TooManyDocs { .. } => ErrorKind::Failed,
+            | Error::Defect { .. } => ErrorKind::Failed,
             Error::Field { .. } | Error::Route(_) | Error::Usage(_) | Error::ColumnTypes { .. } => ErrorKind::Usage,
             Error::Difference(_) => ErrorKind::Difference,
             Error::Unreadable { .. }

@@ -94,8 +94,8 @@ impl DocMap {
     /// Lays out the child segments for `assignment`.
     ///
     /// # Errors
-    /// [`Error::TooManyDocs`] never (segments are cut instead); [`Error::Tantivy`] or [`Error::Io`] if the column of
-    /// an index sort cannot be read.
+    /// [`Error::Tantivy`], [`Error::Corrupt`] or [`Error::Io`] if the column of an index sort cannot be read;
+    /// [`Error::Census`] if the map does not hold every assigned document: a defect.
     pub fn build(
         source: &Source,
         assignment: &Assignment,

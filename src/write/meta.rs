@@ -62,7 +62,7 @@ fn not_json(name: &str, error: serde_json::Error) -> Error {
 }
 
 fn not_an_id(id: &str) -> Error {
-    Error::Manifest { path: "meta.json".into(), problem: format!("{id:?} is not a segment id") }
+    Error::defect(format!("a segment was written under {id:?}, which is not a segment id"))
 }
 
 /// Id of a child segment: 32 hexadecimal digits, the same for the same job, different for every other.

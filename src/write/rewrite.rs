@@ -137,7 +137,7 @@ impl Job<'_> {
             ..SourceReads::default()
         };
         let Some(written) = columns.written.into_inner().unwrap_or_else(PoisonError::into_inner) else {
-            return Err(Error::Interrupted);
+            return Err(Error::defect("the columns of a group were not written"));
         };
         reads.column_terms = written.reads.dictionary_terms;
         reads.column_values = written.reads.values;
