@@ -261,6 +261,24 @@ impl Error {
         move |source| Error::Tantivy { path, what, source: source.into() }
     }
 
+    /// The error and its causes in one line. A cause that its parent spells out already is not repeated.
+    #[must_use]
+    pub fn one_line(&self) -> String {
+        // Without line breaks: an error is one line in a log.
+        let flat = |text: String| text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let mut line = flat(self.to_string());
+        let mut cause = std::error::Error::source(self);
+        while let Some(error) = cause {
+            let text = flat(error.to_string());
+            if !text.is_empty() && !line.contains(&text) {
+                line.push_str(": ");
+                line.push_str(&text);
+            }
+            cause = error.source();
+        }
+        line
+    }
+
     /// The class of this failure.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
@@ -284,5 +302,23 @@ impl Error {
             Error::TargetExists { .. } | Error::StagingExists { .. } => ErrorKind::Target,
             Error::Interrupted => ErrorKind::Interrupted,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_line_ends_in_the_cause() {
+        let error = Error::io("open", "a/b")(io::Error::other("disk on\nfire"));
+        assert_eq!(error.one_line(), "cannot open a/b: disk on fire");
+    }
+
+    #[test]
+    fn a_cause_that_is_spelled_out_already_is_said_once() {
+        let cause = tantivy::TantivyError::from(io::Error::other("torn"));
+        let error = Error::Tantivy { path: "x.idx".into(), what: "the postings".into(), source: cause };
+        assert_eq!(error.one_line().matches("torn").count(), 1, "{}", error.one_line());
     }
 }

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use tantivy::directory::footer::Footer;
 use tantivy::directory::{FileSlice, OwnedBytes};
 
-use super::finding::{Finding, FindingKind, Grade, one_line};
+use super::finding::{Finding, FindingKind, Grade};
 use super::report::VerifyLevel;
 use super::{VerifyJob, metadata, threads};
 use crate::error::{Error, Result};
@@ -77,7 +77,7 @@ pub(super) fn check(
 }
 
 fn unreadable(child: &Child, error: &Error) -> Finding {
-    Finding::error(FindingKind::ChildUnreadable, format!("cannot be opened: {}", one_line(error)))
+    Finding::error(FindingKind::ChildUnreadable, format!("cannot be opened: {}", error.one_line()))
         .in_child(child.shard)
         .in_file(&child.path)
 }

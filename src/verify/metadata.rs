@@ -6,7 +6,7 @@ use tantivy::schema::Type;
 
 use super::VerifyJob;
 use super::files::Child;
-use super::finding::{Finding, FindingKind, Grade, one_line};
+use super::finding::{Finding, FindingKind, Grade};
 use crate::error::{Error, Result};
 use crate::source::{Component, Meta, Segment, Source, guard};
 
@@ -57,7 +57,7 @@ pub(super) fn structure(job: &VerifyJob<'_>, child: &Child, findings: &mut Vec<F
             parts(job.source, index, segment, findings)
         });
         if let Err(error) = result {
-            findings.push(Finding::error(FindingKind::Unreadable, one_line(&error)).in_file(segment.path()));
+            findings.push(Finding::error(FindingKind::Unreadable, error.one_line()).in_file(segment.path()));
         }
         for finding in findings.iter_mut().skip(before) {
             finding.child = Some(child.shard);
