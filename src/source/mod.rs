@@ -6,6 +6,7 @@
 //!
 //! Children are opened through the same door (without a lock) when they are verified.
 
+mod bytes;
 mod checksum;
 mod directory;
 mod guard;
@@ -14,13 +15,16 @@ mod meta;
 mod mmap;
 mod preflight;
 mod segment;
+mod stored;
 
+pub(crate) use bytes::Bytes;
 pub use checksum::ChecksumProblem;
 pub(crate) use guard::guard;
 pub use lock::LockMode;
 pub use meta::{Meta, SegmentEntry};
 pub use preflight::{StoreCodec, StoreInfo, WrittenBy};
 pub use segment::{Component, Segment};
+pub(crate) use stored::{StoredValue, visit_dates, visit_values};
 
 use std::path::{Path, PathBuf};
 

@@ -8,8 +8,8 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::bytes::{Bytes, tail};
 use crate::error::{Error, Result};
+use crate::source::bytes::{Bytes, tail};
 
 /// Ends every file.
 const MAGIC: u32 = 1337;

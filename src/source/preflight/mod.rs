@@ -15,7 +15,6 @@
 //! Bodies are not compared with their checksums here, since that reads every byte: see
 //! [`Source::check_checksums`](super::Source::check_checksums).
 
-mod bytes;
 mod composite;
 mod footer;
 mod orphans;

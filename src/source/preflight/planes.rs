@@ -7,9 +7,9 @@ use tantivy::columnar::{ColumnIndex, ColumnarReader, DynamicColumn};
 use tantivy::directory::{FileSlice, OwnedBytes};
 use tantivy::schema::Schema;
 
-use super::bytes::{Bytes, tail};
 use super::{CheckedFile, Parts, WrittenBy};
 use crate::error::{Error, Result};
+use crate::source::bytes::{Bytes, tail};
 use crate::source::guard::guard;
 
 /// `.fieldnorm`: every part has one byte per document, and every field with norms that has postings has a part.

@@ -10,8 +10,8 @@
 
 use std::path::Path;
 
-use super::bytes::{Bytes, tail};
 use crate::error::{Error, Result};
+use crate::source::bytes::{Bytes, tail};
 
 const FOOTER: usize = 28;
 
