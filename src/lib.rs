@@ -21,8 +21,8 @@
 //! | [`report`] | what a finished job did, in numbers |
 //! | [`job`] | the whole flow as one call for embedders |
 //!
-//! A module imports only what stands above it in this table, plus [`error`] and [`progress`], which know all of it:
-//! errors carry what stages found.
+//! A module imports only what stands above it in this table, plus [`error`] and [`progress`], which know all of it
+//! (errors carry what stages found), and `threads`, which knows none.
 
 #![cfg_attr(test, allow(clippy::cast_possible_truncation, reason = "test data is small"))]
 
@@ -36,6 +36,7 @@ pub mod publish;
 pub mod report;
 pub mod route;
 pub mod source;
+mod threads;
 pub mod verify;
 pub mod write;
 

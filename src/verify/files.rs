@@ -14,11 +14,12 @@ use tantivy::directory::{FileSlice, OwnedBytes};
 
 use super::finding::{Finding, FindingKind, Grade};
 use super::report::VerifyLevel;
-use super::{VerifyJob, metadata, threads};
+use super::{VerifyJob, metadata};
 use crate::error::{Error, Result};
 use crate::progress::{Cancel, Progress, Stage, Work};
 use crate::route::ShardNumber;
 use crate::source::{Component, LockMode, Meta, Source, guard};
+use crate::threads;
 
 const META: &str = "meta.json";
 const MANAGED: &str = ".managed.json";
@@ -176,9 +177,8 @@ fn checksums(
     }
     let mut work: Vec<(&FileId, u64, &Path)> = unique.iter().map(|(id, (len, path))| (id, *len, *path)).collect();
     work.sort_by_key(|(_, len, _)| std::cmp::Reverse(*len));
-    let problems = threads::each(work.len(), job.threads, |index| {
+    let problems = threads::each(&work, job.threads, |(_, len, path)| {
         cancel.check()?;
-        let Some((_, len, path)) = work.get(index) else { return Ok(None) };
         let problem = check_file(path, job.level == VerifyLevel::Full, cancel)?;
         progress.advance(Stage::Verify, Work::bytes(*len));
         Ok(problem)

@@ -23,7 +23,6 @@ mod finding;
 mod metadata;
 mod ownership;
 mod report;
-mod threads;
 
 use std::path::PathBuf;
 use std::time::Instant;
