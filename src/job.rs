@@ -34,11 +34,8 @@ use crate::report::{ChildReport, SplitReport, StageTime, Stopwatch};
 use crate::route::{SplitRouting, SplitSpec};
 use crate::source::{LockMode, Source};
 use crate::threads;
-use crate::verify::{Ownership, VerifyJob, VerifyLevel, VerifyReport, verify};
+use crate::verify::{Ownership, SAMPLE, VerifyJob, VerifyLevel, VerifyReport, verify};
 use crate::write::{self, SourceReads, WrittenSegment};
-
-/// Addresses that a finding of verification shows at most.
-const SAMPLE: usize = 10;
 
 /// Everything a split needs to know.
 #[derive(Clone, Debug)]

@@ -12,7 +12,7 @@ use super::assignment::{Assignment, NO_CHILD};
 use super::pairs::Pairs;
 use super::sort::SortKeys;
 use crate::error::{Error, Result};
-use crate::source::Source;
+use crate::source::{MAX_DOCS, Source};
 
 /// How source segments become child segments.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -26,7 +26,7 @@ pub enum SegmentMode {
 }
 
 /// Most documents in a segment: tantivy refuses to merge beyond 2^31 - 1.
-pub const MAX_DOCS_PER_SEGMENT: u32 = (1 << 31) - 1;
+pub const MAX_DOCS_PER_SEGMENT: u32 = MAX_DOCS;
 
 /// A segment that will be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]

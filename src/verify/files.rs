@@ -18,15 +18,11 @@ use super::{VerifyJob, metadata};
 use crate::error::{Error, Result};
 use crate::progress::{Cancel, Progress, Stage, Work};
 use crate::route::ShardNumber;
-use crate::source::{Component, LockMode, Meta, Source, guard};
+use crate::source::{LockMode, MANAGED, MAX_FOOTER, META, Meta, SegmentEntry, Source, WRITER_LOCK, guard};
 use crate::threads;
 
-const META: &str = "meta.json";
-const MANAGED: &str = ".managed.json";
 /// Locks that tantivy leaves behind; they mean nothing.
-const LOCKS: [&str; 2] = [".tantivy-writer.lock", ".tantivy-meta.lock"];
-/// A footer is shorter than this, tantivy says.
-const MAX_FOOTER: u64 = 50_000 + 8;
+const LOCKS: [&str; 2] = [WRITER_LOCK, ".tantivy-meta.lock"];
 
 /// A child and what could be had of it.
 pub(super) struct Child {
@@ -94,16 +90,7 @@ fn list(dir: &Path) -> Result<BTreeSet<String>> {
 
 /// Files of all segments that `meta` names.
 fn expected_files(meta: &Meta) -> BTreeSet<String> {
-    let mut names = BTreeSet::new();
-    for segment in meta.segments() {
-        names.extend(Component::ALL.iter().map(|component| component.file_name(&segment.id)));
-        if let Some((deleted, opstamp)) = segment.deletes
-            && deleted > 0
-        {
-            names.insert(format!("{}.{opstamp}.del", segment.id));
-        }
-    }
-    names
+    meta.segments().iter().flat_map(SegmentEntry::files).map(|(_, name)| name).collect()
 }
 
 fn names(

@@ -8,11 +8,11 @@ use super::VerifyJob;
 use super::files::Child;
 use super::finding::{Finding, FindingKind, Grade};
 use crate::error::{Error, Result};
-use crate::source::{Component, Meta, Segment, Source, guard};
+use crate::source::{Component, META, Meta, Segment, Source, guard};
 
 /// Everything in `meta.json` but the segments must be as in the source.
 pub(super) fn compare(source: &Source, child: &Child, meta: &Meta, findings: &mut Vec<Finding>) {
-    let path = child.path.join("meta.json");
+    let path = child.path.join(META);
     let mut find = |grade: Grade, kind: FindingKind, message: String| {
         findings.push(Finding::new(grade, kind, message).in_child(child.shard).in_file(&path));
     };

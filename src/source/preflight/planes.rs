@@ -35,7 +35,7 @@ pub(super) fn check_norms(
 }
 
 /// Ends a columnar file.
-const COLUMNAR_MAGIC: [u8; 4] = [2, 113, 119, 66];
+pub(crate) const COLUMNAR_MAGIC: [u8; 4] = [2, 113, 119, 66];
 
 /// `.fast`: `columns ‖ dictionary of columns ‖ u64 LE length of the dictionary ‖ u32 LE rows ‖ u32 LE version ‖ magic`.
 /// Opens every column once: cheap, and a column that does not open would stop a split in the middle. `sort` names the

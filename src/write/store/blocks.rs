@@ -6,7 +6,7 @@
 use std::ops::Range;
 
 use crate::error::{Error, Result};
-use crate::source::{Bytes, Component, Segment};
+use crate::source::{Bytes, Component, STORE_FOOTER, Segment};
 
 /// One compressed block.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,8 +15,6 @@ pub(super) struct BlockAddr {
     pub(super) bytes: Range<usize>,
 }
 
-const FOOTER: usize = 28;
-
 /// The blocks of a segment's store, checked to cover every document once and every byte once.
 pub(super) fn blocks(segment: &Segment) -> Result<Vec<BlockAddr>> {
     let body = segment.body(Component::Store);
@@ -24,11 +22,12 @@ pub(super) fn blocks(segment: &Segment) -> Result<Vec<BlockAddr>> {
 }
 
 fn parse(body: &[u8], max_doc: u32) -> Result<Vec<BlockAddr>, String> {
-    let footer = body.len().checked_sub(FOOTER).and_then(|start| body.get(start..)).ok_or("it has no footer")?;
+    let footer = body.len().checked_sub(STORE_FOOTER).and_then(|start| body.get(start..)).ok_or("it has no footer")?;
     let offset = footer.get(4..12).and_then(|bytes| bytes.first_chunk::<8>()).map(|bytes| u64::from_le_bytes(*bytes));
     let offset = offset.and_then(|offset| usize::try_from(offset).ok()).ok_or("its footer ends early")?;
-    let index =
-        body.get(offset..body.len() - FOOTER).ok_or_else(|| format!("its skip index would begin at byte {offset}"))?;
+    let index = body
+        .get(offset..body.len() - STORE_FOOTER)
+        .ok_or_else(|| format!("its skip index would begin at byte {offset}"))?;
     let finest = finest_layer(index).ok_or("the layers of its skip index do not fit")?;
     let mut found: Vec<BlockAddr> = Vec::new();
     let mut rest = Bytes::new(finest);
