@@ -18,7 +18,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// The job failed on its way: I/O, memory, disk space, unroutable documents (exit 1).
+    /// The job failed on its way: I/O, memory, disk space, unroutable documents, a defect (exit 1).
     Failed,
     /// The request cannot be right: options contradict each other or the index (exit 2).
     Usage,
@@ -129,7 +129,7 @@ pub enum Error {
     Keys(Box<KeyProblems>),
 
     /// The census does not add up.
-    #[error("census of {}: the children get {children} documents, the source has {live} live ones; this is a defect of shardsplit, nothing was written", path.display())]
+    #[error("census of {}: the children get {children} documents, the source has {live} live ones; this is a defect of shardsplit, please report it; nothing was published", path.display())]
     Census {
         /// The source.
         path: PathBuf,
@@ -163,19 +163,6 @@ pub enum Error {
         what: &'static str,
         /// How many.
         size: u64,
-    },
-
-    /// A segment would have more documents than tantivy allows.
-    #[error(
-        "child {child} would get {docs} documents in one segment, tantivy's limit is {limit}; use --max-docs-per-segment or more shards"
-    )]
-    TooManyDocs {
-        /// Shard number of the child.
-        child: u32,
-        /// Documents it would get.
-        docs: u64,
-        /// Most that fit.
-        limit: u64,
     },
 
     /// The target stands already.
@@ -236,6 +223,13 @@ pub enum Error {
         message: String,
     },
 
+    /// Stages of this crate disagree with each other: nothing that was asked or read is to blame.
+    #[error("{what}; this is a defect of shardsplit, please report it; nothing was published")]
+    Defect {
+        /// What cannot be.
+        what: String,
+    },
+
     /// Stopped by [`crate::progress::Cancel`].
     #[error("interrupted; nothing was published")]
     Interrupted,
@@ -253,6 +247,11 @@ impl Error {
         Error::Corrupt { path: path.as_ref().to_path_buf(), problem: problem.into() }
     }
 
+    /// What cannot be.
+    pub(crate) fn defect(what: impl Into<String>) -> Error {
+        Error::Defect { what: what.into() }
+    }
+
     /// Wraps an error of tantivy.
     pub fn tantivy<E: Into<tantivy::TantivyError>>(
         what: impl Into<String>,
@@ -260,6 +259,24 @@ impl Error {
     ) -> impl FnOnce(E) -> Error {
         let (what, path) = (what.into(), path.as_ref().to_path_buf());
         move |source| Error::Tantivy { path, what, source: source.into() }
+    }
+
+    /// The error and its causes in one line. A cause that its parent spells out already is not repeated.
+    #[must_use]
+    pub fn one_line(&self) -> String {
+        // Without line breaks: an error is one line in a log.
+        let flat = |text: String| text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let mut line = flat(self.to_string());
+        let mut cause = std::error::Error::source(self);
+        while let Some(error) = cause {
+            let text = flat(error.to_string());
+            if !text.is_empty() && !line.contains(&text) {
+                line.push_str(": ");
+                line.push_str(&text);
+            }
+            cause = error.source();
+        }
+        line
     }
 
     /// The class of this failure.
@@ -271,7 +288,7 @@ impl Error {
             | Error::Census { .. }
             | Error::Manifest { .. }
             | Error::ColumnTooLarge { .. }
-            | Error::TooManyDocs { .. } => ErrorKind::Failed,
+            | Error::Defect { .. } => ErrorKind::Failed,
             Error::Field { .. } | Error::Route(_) | Error::Usage(_) | Error::ColumnTypes { .. } => ErrorKind::Usage,
             Error::Difference(_) => ErrorKind::Difference,
             Error::Unreadable { .. }
@@ -285,5 +302,23 @@ impl Error {
             Error::TargetExists { .. } | Error::StagingExists { .. } => ErrorKind::Target,
             Error::Interrupted => ErrorKind::Interrupted,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_line_ends_in_the_cause() {
+        let error = Error::io("open", "a/b")(io::Error::other("disk on\nfire"));
+        assert_eq!(error.one_line(), "cannot open a/b: disk on fire");
+    }
+
+    #[test]
+    fn a_cause_that_is_spelled_out_already_is_said_once() {
+        let cause = tantivy::TantivyError::from(io::Error::other("torn"));
+        let error = Error::Tantivy { path: "x.idx".into(), what: "the postings".into(), source: cause };
+        assert_eq!(error.one_line().matches("torn").count(), 1, "{}", error.one_line());
     }
 }

@@ -33,6 +33,7 @@ use crate::publish::{FileSystem, RealFs, check_free};
 use crate::report::{SplitReport, StageTime, Stopwatch};
 use crate::route::{SplitRouting, SplitSpec};
 use crate::source::{LockMode, Source};
+use crate::threads;
 use crate::verify::VerifyLevel;
 use crate::write;
 
@@ -122,10 +123,7 @@ impl Job {
     }
 
     fn threads(&self) -> usize {
-        match self.threads {
-            0 => std::thread::available_parallelism().map_or(1, usize::from),
-            threads => threads,
-        }
+        threads::number(self.threads)
     }
 
     fn plan(&self, source: &Source, routing: &SplitRouting, assigned: &Assigned, map: Option<&DocMap>) -> Result<Plan> {

@@ -15,12 +15,14 @@
 //! | [`partition`] | key → hash → child for every document; census; [`partition::DocMap`] |
 //! | [`inspect`] | what an index is made of, as data |
 //! | [`plan`] | what would be written, how large, with what warnings |
-//! | [`write`] | the one-pass writers of child segments, and the link method |
-//! | [`verify`] | reads children back and compares them with the source |
+//! | [`mod@write`] | the one-pass writers of child segments, and the link method |
+//! | [`verify`] | reads children back and compares them with the source; never imports [`mod@write`] |
 //! | [`publish`] | staging, syncing, the one rename, recovery after a crash |
+//! | [`report`] | what a finished job did, in numbers |
 //! | [`job`] | the whole flow as one call for embedders |
 //!
-//! A module imports only what stands above it in this table, plus [`error`] and [`progress`].
+//! A module imports only what stands above it in this table, plus [`error`] and [`progress`], which know all of it
+//! (errors carry what stages found), and `threads`, which knows none.
 
 #![cfg_attr(test, allow(clippy::cast_possible_truncation, reason = "test data is small"))]
 
@@ -34,6 +36,7 @@ pub mod publish;
 pub mod report;
 pub mod route;
 pub mod source;
+mod threads;
 pub mod verify;
 pub mod write;
 

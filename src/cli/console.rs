@@ -12,8 +12,9 @@ use shardsplit::error::{Error, Result};
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt::MakeWriter;
 
+use super::exit::Exit;
 use super::progress::Bars;
-use super::{exit, exit::Exit, findings, human, json};
+use super::{findings, human, json};
 
 /// The two streams of the process.
 pub(crate) struct Console {
@@ -87,7 +88,7 @@ impl Console {
                 self.stderr.put(&findings::list(report));
             }
         }
-        self.stderr.put(&format!("error: {}\n", human::printable(&exit::one_line(error))));
+        self.stderr.put(&format!("error: {}\n", human::printable(&error.one_line())));
         if self.json {
             let _ = self.json_line(json::error(error));
         }

@@ -1,6 +1,5 @@
-//! Exit codes, and errors in one line.
+//! Exit codes.
 
-use std::error::Error as _;
 use std::process::ExitCode;
 
 use shardsplit::error::{Error, ErrorKind};
@@ -63,42 +62,9 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// `error` and its causes in one line. A cause that its parent spells out already is not repeated.
-pub(crate) fn one_line(error: &Error) -> String {
-    let mut line = flat(&error.to_string());
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        let text = flat(&error.to_string());
-        if !text.is_empty() && !line.contains(&text) {
-            line.push_str(": ");
-            line.push_str(&text);
-        }
-        cause = error.source();
-    }
-    line
-}
-
-/// `text` without line breaks: an error is one line in a log.
-fn flat(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_line_ends_in_the_cause() {
-        let error = Error::io("open", "a/b")(std::io::Error::other("disk on\nfire"));
-        assert_eq!(one_line(&error), "cannot open a/b: disk on fire");
-    }
-
-    #[test]
-    fn a_cause_that_is_spelled_out_already_is_said_once() {
-        let cause = tantivy::TantivyError::from(std::io::Error::other("torn"));
-        let error = Error::Tantivy { path: "x.idx".into(), what: "the postings".into(), source: cause };
-        assert_eq!(one_line(&error).matches("torn").count(), 1, "{}", one_line(&error));
-    }
 
     #[test]
     fn every_class_of_failure_has_its_own_code() {

@@ -4,7 +4,7 @@ use serde::Serialize;
 use shardsplit::error::Error;
 use shardsplit::partition::KeyProblems;
 
-use super::exit::{self, Exit};
+use super::exit::Exit;
 
 /// A value with its `type` beside its own fields.
 #[derive(Serialize)]
@@ -34,7 +34,7 @@ struct Failure<'a> {
 /// `{"type":"error","kind":…,"exit_code":…,"message":…}`, with counts and addresses where documents stopped the run.
 pub(crate) fn error(error: &Error) -> serde_json::Result<String> {
     let exit = Exit::of(error);
-    let message = exit::one_line(error);
+    let message = error.one_line();
     let key_problems = match error {
         Error::Keys(problems) => Some(problems.as_ref()),
         _ => None,

@@ -13,7 +13,7 @@
 //! | `findings` | what verification found |
 //! | `progress` | bars on a terminal |
 //! | `interrupt` | signals |
-//! | `exit` | exit codes, and errors in one line |
+//! | `exit` | exit codes |
 
 mod args;
 mod console;

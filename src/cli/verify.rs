@@ -10,7 +10,7 @@ use shardsplit::publish::layout::MANIFEST;
 use shardsplit::publish::{SetManifest, is_manifest, read_set};
 use shardsplit::route::{ShardNumber, SplitRouting, SplitSpec};
 use shardsplit::source::Source;
-use shardsplit::verify::{Ownership, VerifyJob, VerifyLevel, verify};
+use shardsplit::verify::{Ownership, SAMPLE, VerifyJob, VerifyLevel, verify};
 
 use super::args::{self, IndexArgs, PolicyArgs, RoutingArgs, ThreadArgs};
 use super::console::Console;
@@ -68,9 +68,6 @@ impl LevelArg {
         }
     }
 }
-
-/// Addresses shown per finding.
-const SAMPLE: usize = 10;
 
 /// Runs the command.
 pub(crate) fn run(args: &VerifyArgs, console: &Console) -> Result<Exit> {

@@ -11,11 +11,8 @@ use crate::publish::{FileSystem, Proof, RoutingRecord, SourceLineage, SplitRecor
 use crate::report::{ChildReport, SplitReport, StageTime, Stopwatch};
 use crate::route::SplitRouting;
 use crate::source::Source;
-use crate::verify::{Ownership, VerifyJob, VerifyLevel, VerifyReport, verify};
+use crate::verify::{Ownership, SAMPLE, VerifyJob, VerifyLevel, VerifyReport, verify};
 use crate::write::{self, SourceReads, WrittenSegment};
-
-/// Addresses that a finding of verification shows at most.
-const SAMPLE: usize = 10;
 
 /// A planned job that holds its source open and locked. Spent by [`Prepared::execute`].
 #[derive(Debug)]

@@ -4,9 +4,6 @@
 //! there is no [`Assigned`] but an error. Memory: 2 bytes per document of the source; while a segment is read, up to 4
 //! bytes per document and key field more; while distinct ids are counted, up to 8 bytes per document.
 
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-
 use serde::Serialize;
 
 use super::duplicates::count_distinct;
@@ -17,6 +14,7 @@ use crate::error::{Error, Result};
 use crate::progress::{Cancel, Progress, Stage, Work};
 use crate::route::SplitRouting;
 use crate::source::{Segment, Source};
+use crate::threads;
 
 /// Marks a document that goes to no child: deleted.
 pub const NO_CHILD: u16 = u16::MAX;
@@ -152,47 +150,15 @@ fn policy_child(routing: &SplitRouting, policy: Policy, option: &str) -> Result<
     }
 }
 
-/// Walks all segments; the result is in their order. Of several errors, the one of the earliest segment that failed.
+/// Walks all segments; the result is in their order.
 fn walk_all(walk: &Walk<'_>, segments: &[Segment], threads: usize) -> Result<Vec<Walked>> {
-    let threads = match threads {
-        0 => std::thread::available_parallelism().map_or(1, usize::from),
-        threads => threads,
-    };
     // Large segments first: the last one to be taken is then a small one.
-    let mut order: Vec<usize> = (0..segments.len()).collect();
-    order.sort_by_key(|&index| std::cmp::Reverse(segments.get(index).map_or(0, Segment::max_doc)));
-    let results: Vec<Mutex<Option<Result<Walked>>>> = segments.iter().map(|_| Mutex::new(None)).collect();
-    let (next, failed) = (AtomicUsize::new(0), AtomicBool::new(false));
-    let work = || {
-        while let Some(&index) = order.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let (Some(segment), Some(result)) = (segments.get(index), results.get(index)) else { break };
-            if failed.load(Ordering::Relaxed) {
-                break;
-            }
-            let walked = walk.segment(segment);
-            if walked.is_err() {
-                failed.store(true, Ordering::Relaxed);
-            }
-            *result.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(walked);
-        }
-    };
-    let extra = threads.min(segments.len()).saturating_sub(1);
-    let joined = crossbeam::thread::scope(|scope| {
-        for _ in 0..extra {
-            scope.spawn(|_| work());
-        }
-        work();
-    });
-    let mut walked = Vec::with_capacity(segments.len());
-    let mut unfinished = joined.is_err();
-    for result in results {
-        match result.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner) {
-            Some(result) => walked.push(result?),
-            None => unfinished = true,
-        }
-    }
-    // Not reached: a segment is only left out after another one failed, and that error was returned above.
-    if unfinished { Err(Error::Interrupted) } else { Ok(walked) }
+    let mut order: Vec<(usize, &Segment)> = segments.iter().enumerate().collect();
+    order.sort_by_key(|(_, segment)| std::cmp::Reverse(segment.max_doc()));
+    let walked = threads::each(&order, threads, |(_, segment)| walk.segment(segment))?;
+    let mut walked: Vec<(usize, Walked)> = order.into_iter().map(|(index, _)| index).zip(walked).collect();
+    walked.sort_by_key(|(index, _)| *index);
+    Ok(walked.into_iter().map(|(_, walked)| walked).collect())
 }
 
 fn conclude(

@@ -12,7 +12,7 @@ use super::assignment::{Assignment, NO_CHILD};
 use super::pairs::Pairs;
 use super::sort::SortKeys;
 use crate::error::{Error, Result};
-use crate::source::Source;
+use crate::source::{MAX_DOCS, Source};
 
 /// How source segments become child segments.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -26,7 +26,7 @@ pub enum SegmentMode {
 }
 
 /// Most documents in a segment: tantivy refuses to merge beyond 2^31 - 1.
-pub const MAX_DOCS_PER_SEGMENT: u32 = (1 << 31) - 1;
+pub const MAX_DOCS_PER_SEGMENT: u32 = MAX_DOCS;
 
 /// A segment that will be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
@@ -94,8 +94,8 @@ impl DocMap {
     /// Lays out the child segments for `assignment`.
     ///
     /// # Errors
-    /// [`Error::TooManyDocs`] never (segments are cut instead); [`Error::Tantivy`] or [`Error::Io`] if the column of
-    /// an index sort cannot be read.
+    /// [`Error::Tantivy`], [`Error::Corrupt`] or [`Error::Io`] if the column of an index sort cannot be read;
+    /// [`Error::Census`] if the map does not hold every assigned document: a defect.
     pub fn build(
         source: &Source,
         assignment: &Assignment,

@@ -3,8 +3,6 @@
 //! Only live documents are looked at: a deleted document needs no key. Memory: 2 bytes per document for the result,
 //! and what [`super::keys`] takes.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
-
 use super::NO_CHILD;
 use super::assignment::SegmentCensus;
 use super::keys::{Key, KeyFields, KeyReading, Seen, SegmentKeys};
@@ -12,7 +10,7 @@ use super::problems::KeyProblems;
 use crate::error::{Error, Result};
 use crate::progress::{Cancel, Progress, Stage, Work};
 use crate::route::{RoutingHash, SplitRouting};
-use crate::source::{Component, Segment};
+use crate::source::{Component, Segment, guard};
 
 const DOCS_PER_CHECK: u32 = 1 << 12;
 
@@ -50,14 +48,7 @@ enum Destination {
 impl Walk<'_> {
     /// Walks one segment. What panics in the reading of damaged files is an error here.
     pub(super) fn segment(&self, segment: &Segment) -> Result<Walked> {
-        catch_unwind(AssertUnwindSafe(|| self.walk(segment))).unwrap_or_else(|panic| {
-            let message = panic
-                .downcast_ref::<String>()
-                .cloned()
-                .or_else(|| panic.downcast_ref::<&str>().map(|message| (*message).to_owned()))
-                .unwrap_or_else(|| "no message".to_owned());
-            Err(Error::Panic { path: segment.path().to_path_buf(), what: "a plane with keys".to_owned(), message })
-        })
+        guard(segment.path(), "a plane with keys", || self.walk(segment))
     }
 
     fn walk(&self, segment: &Segment) -> Result<Walked> {

@@ -23,12 +23,10 @@ use std::path::{Path, PathBuf};
 use crate::error::{Error, Result};
 use crate::route::ShardNumber;
 
+pub use crate::source::{MANAGED, META};
+
 /// Manifest of a set in its directory, and of a child in its own.
 pub const MANIFEST: &str = "shardsplit.json";
-/// tantivy's description of an index.
-pub const META: &str = "meta.json";
-/// tantivy's list of files that its garbage collection may remove.
-pub const MANAGED: &str = ".managed.json";
 /// The staging record.
 pub(super) const STAGING_RECORD: &str = "staging.json";
 /// Behind the name of a file that is not complete yet.

@@ -4,9 +4,6 @@
 //! every byte once, in pieces that threads take in turn; the pieces' checksums are combined in order, so that one large
 //! file keeps all threads busy. Nothing of this is done by [`Source::open`].
 
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
-
 use crc32fast::Hasher;
 use serde::Serialize;
 
@@ -14,6 +11,7 @@ use super::preflight::CheckedFile;
 use super::{Segment, Source};
 use crate::error::Result;
 use crate::progress::{Cancel, Progress, Stage, Work};
+use crate::threads;
 
 /// What a thread takes at a time.
 const PIECE: usize = 8 << 20;
@@ -42,7 +40,7 @@ struct Piece<'a> {
 }
 
 impl Source {
-    /// Compares all segment files with their footers, with `threads` threads (at least one).
+    /// Compares all segment files with their footers, with `threads` threads (0: one per core).
     ///
     /// Problems come in the order of `meta.json`. Reports bytes to `progress` under `stage`, without beginning or
     /// ending it: total is [`Source::num_checked_bytes`].
@@ -62,32 +60,15 @@ impl Source {
             .enumerate()
             .flat_map(|(file, checked)| checked.body.chunks(PIECE).map(move |bytes| Piece { file, bytes }))
             .collect();
-        let next = AtomicUsize::new(0);
-        let done: Mutex<Vec<(usize, Hasher)>> = Mutex::new(Vec::with_capacity(pieces.len()));
-        let work = || -> Result<()> {
-            loop {
-                cancel.check()?;
-                let index = next.fetch_add(1, Ordering::Relaxed);
-                let Some(piece) = pieces.get(index) else { return Ok(()) };
-                let mut hasher = Hasher::new();
-                hasher.update(piece.bytes);
-                progress.advance(stage, Work::bytes(piece.bytes.len() as u64));
-                done.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push((index, hasher));
-            }
-        };
-        std::thread::scope(|scope| {
-            let workers: Vec<_> = (1..threads.min(pieces.len())).map(|_| scope.spawn(work)).collect();
-            let mine = work();
-            workers.into_iter().fold(mine, |result, worker| {
-                let theirs = worker.join().unwrap_or_else(|payload| std::panic::resume_unwind(payload));
-                result.and(theirs)
-            })
+        let hashers = threads::each(&pieces, threads, |piece| {
+            cancel.check()?;
+            let mut hasher = Hasher::new();
+            hasher.update(piece.bytes);
+            progress.advance(stage, Work::bytes(piece.bytes.len() as u64));
+            Ok(hasher)
         })?;
-
-        let mut done = done.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
-        done.sort_by_key(|(index, _)| *index);
         let mut found = vec![Hasher::new(); files.len()];
-        for (piece, (_, hasher)) in pieces.iter().zip(&done) {
+        for (piece, hasher) in pieces.iter().zip(&hashers) {
             if let Some(file) = found.get_mut(piece.file) {
                 file.combine(hasher);
             }

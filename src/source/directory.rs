@@ -12,6 +12,8 @@ use tantivy::Directory;
 use tantivy::directory::error::{DeleteError, LockError, OpenReadError, OpenWriteError};
 use tantivy::directory::{DirectoryLock, FileHandle, Lock, OwnedBytes, WatchCallback, WatchHandle, WritePtr};
 
+use super::meta::META;
+
 /// The mapped files of one index, by file name, and its `meta.json`.
 #[derive(Clone, Debug)]
 pub struct MappedDirectory {
@@ -44,7 +46,7 @@ impl Directory for MappedDirectory {
     }
 
     fn exists(&self, path: &Path) -> Result<bool, OpenReadError> {
-        Ok(path == Path::new("meta.json") || self.files.contains_key(path))
+        Ok(path == Path::new(META) || self.files.contains_key(path))
     }
 
     fn open_write(&self, path: &Path) -> Result<WritePtr, OpenWriteError> {
@@ -53,7 +55,7 @@ impl Directory for MappedDirectory {
 
     fn atomic_read(&self, path: &Path) -> Result<Vec<u8>, OpenReadError> {
         // `.managed.json` is absent on purpose: it only serves garbage collection, and a damaged one must not stop a split.
-        if path == Path::new("meta.json") {
+        if path == Path::new(META) {
             Ok(self.meta.to_vec())
         } else {
             Err(OpenReadError::FileDoesNotExist(path.to_path_buf()))

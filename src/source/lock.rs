@@ -4,6 +4,7 @@ use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
 use std::path::Path;
 
+use super::meta::META;
 use crate::error::{Error, Result};
 
 /// Whether to take tantivy's writer lock on an index that is opened.
@@ -22,15 +23,16 @@ pub(super) struct WriterLock {
     _file: File,
 }
 
-const LOCK_FILE: &str = ".tantivy-writer.lock";
+/// The lock file, which tantivy leaves behind empty.
+pub const WRITER_LOCK: &str = ".tantivy-writer.lock";
 
 /// Takes the lock on `dir` as `mode` says.
 pub(super) fn acquire(dir: &Path, mode: LockMode, notes: &mut Vec<String>) -> Result<Option<WriterLock>> {
-    if mode == LockMode::None || !dir.join("meta.json").exists() {
+    if mode == LockMode::None || !dir.join(META).exists() {
         // What is no index gets its own, better error from reading meta.json, and no lock file.
         return Ok(None);
     }
-    let path = dir.join(LOCK_FILE);
+    let path = dir.join(WRITER_LOCK);
     let opened = OpenOptions::new().write(true).create(true).truncate(false).open(&path);
     let file = match opened {
         Ok(file) => file,

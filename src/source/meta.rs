@@ -6,7 +6,15 @@ use std::path::Path;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+use super::segment::{Component, deletes_file_name};
 use crate::error::{Error, Result};
+
+/// tantivy's description of an index.
+pub const META: &str = "meta.json";
+/// tantivy's list of files that its garbage collection may remove.
+pub const MANAGED: &str = ".managed.json";
+/// Most documents of a segment: tantivy refuses to merge beyond.
+pub const MAX_DOCS: u32 = (1 << 31) - 1;
 
 /// One segment as `meta.json` names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,6 +25,18 @@ pub struct SegmentEntry {
     pub max_doc: u32,
     /// Deleted documents and the opstamp in the name of the `.del` file.
     pub deletes: Option<(u32, u64)>,
+}
+
+impl SegmentEntry {
+    /// Names of its files: one for each of [`Component::ALL`], then the `.del` file (`None`) if it has one.
+    ///
+    /// tantivy itself opens segments without `.pos`, but no version writes such.
+    pub fn files(&self) -> impl Iterator<Item = (Option<Component>, String)> + '_ {
+        let components =
+            Component::ALL.into_iter().map(move |component| (Some(component), component.file_name(&self.id)));
+        let deletes = self.deletes.filter(|(deleted, _)| *deleted > 0);
+        components.chain(deletes.map(|(_, opstamp)| (None, deletes_file_name(&self.id, opstamp))))
+    }
 }
 
 /// `meta.json` of an index.
@@ -47,9 +67,6 @@ struct RawDeletes {
     opstamp: u64,
 }
 
-/// Most documents of a segment: tantivy refuses to merge beyond.
-const MAX_DOCS: u32 = (1 << 31) - 1;
-
 fn check_segments(segments: &[SegmentEntry]) -> Result<(), String> {
     let mut ids = BTreeSet::new();
     for SegmentEntry { id, max_doc, deletes } in segments {
@@ -70,7 +87,7 @@ fn check_segments(segments: &[SegmentEntry]) -> Result<(), String> {
 impl Meta {
     /// Reads `dir/meta.json`.
     pub fn read(dir: &Path) -> Result<Meta> {
-        let path = dir.join("meta.json");
+        let path = dir.join(META);
         let not_an_index = |problem: String| Error::NotAnIndex { path: dir.to_path_buf(), problem };
         let bytes = match std::fs::read(&path) {
             Ok(bytes) => bytes,

@@ -6,6 +6,7 @@
 //!
 //! Children are opened through the same door (without a lock) when they are verified.
 
+mod bytes;
 mod checksum;
 mod directory;
 mod guard;
@@ -14,13 +15,17 @@ mod meta;
 mod mmap;
 mod preflight;
 mod segment;
+mod stored;
 
+pub(crate) use bytes::Bytes;
 pub use checksum::ChecksumProblem;
 pub(crate) use guard::guard;
-pub use lock::LockMode;
-pub use meta::{Meta, SegmentEntry};
+pub use lock::{LockMode, WRITER_LOCK};
+pub use meta::{MANAGED, MAX_DOCS, META, Meta, SegmentEntry};
+pub(crate) use preflight::{COLUMNAR_MAGIC, FOOTER_MAGIC, MAX_FOOTER, STORE_FOOTER};
 pub use preflight::{StoreCodec, StoreInfo, WrittenBy};
-pub use segment::{Component, Segment};
+pub use segment::{Component, Segment, deletes_file_name};
+pub(crate) use stored::{StoredValue, visit_dates, visit_values};
 
 use std::path::{Path, PathBuf};
 
@@ -69,7 +74,7 @@ impl Source {
         let checked = preflight::map_and_check(&dir, &meta, &mut notes)?;
         let directory = MappedDirectory::new(checked.files, meta.bytes().to_vec());
         let index = guard(&dir, "the index", || Index::open(directory).map_err(Error::tantivy("the index", &dir)))?;
-        let metas = index.searchable_segment_metas().map_err(Error::tantivy("meta.json", &dir))?;
+        let metas = index.searchable_segment_metas().map_err(Error::tantivy(META, &dir))?;
         let mut segments = Vec::with_capacity(metas.len());
         for (segment, checked) in metas.iter().zip(checked.segments) {
             segments.push(Segment::open(&dir, &index, segment, checked)?);

@@ -64,6 +64,12 @@ impl Component {
     }
 }
 
+/// Name of the alive bitset of the segment whose id is `id`, as of `opstamp`.
+#[must_use]
+pub fn deletes_file_name(id: &str, opstamp: u64) -> String {
+    format!("{id}.{opstamp}.del")
+}
+
 /// One segment of an open index.
 pub struct Segment {
     path: PathBuf,

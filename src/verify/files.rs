@@ -12,20 +12,17 @@ use std::sync::Arc;
 use tantivy::directory::footer::Footer;
 use tantivy::directory::{FileSlice, OwnedBytes};
 
-use super::finding::{Finding, FindingKind, Grade, one_line};
+use super::finding::{Finding, FindingKind, Grade};
 use super::report::VerifyLevel;
-use super::{VerifyJob, metadata, threads};
+use super::{VerifyJob, metadata};
 use crate::error::{Error, Result};
 use crate::progress::{Cancel, Progress, Stage, Work};
 use crate::route::ShardNumber;
-use crate::source::{Component, LockMode, Meta, Source, guard};
+use crate::source::{LockMode, MANAGED, MAX_FOOTER, META, Meta, SegmentEntry, Source, WRITER_LOCK, guard};
+use crate::threads;
 
-const META: &str = "meta.json";
-const MANAGED: &str = ".managed.json";
 /// Locks that tantivy leaves behind; they mean nothing.
-const LOCKS: [&str; 2] = [".tantivy-writer.lock", ".tantivy-meta.lock"];
-/// A footer is shorter than this, tantivy says.
-const MAX_FOOTER: u64 = 50_000 + 8;
+const LOCKS: [&str; 2] = [WRITER_LOCK, ".tantivy-meta.lock"];
 
 /// A child and what could be had of it.
 pub(super) struct Child {
@@ -77,7 +74,7 @@ pub(super) fn check(
 }
 
 fn unreadable(child: &Child, error: &Error) -> Finding {
-    Finding::error(FindingKind::ChildUnreadable, format!("cannot be opened: {}", one_line(error)))
+    Finding::error(FindingKind::ChildUnreadable, format!("cannot be opened: {}", error.one_line()))
         .in_child(child.shard)
         .in_file(&child.path)
 }
@@ -93,16 +90,7 @@ fn list(dir: &Path) -> Result<BTreeSet<String>> {
 
 /// Files of all segments that `meta` names.
 fn expected_files(meta: &Meta) -> BTreeSet<String> {
-    let mut names = BTreeSet::new();
-    for segment in meta.segments() {
-        names.extend(Component::ALL.iter().map(|component| component.file_name(&segment.id)));
-        if let Some((deleted, opstamp)) = segment.deletes
-            && deleted > 0
-        {
-            names.insert(format!("{}.{opstamp}.del", segment.id));
-        }
-    }
-    names
+    meta.segments().iter().flat_map(SegmentEntry::files).map(|(_, name)| name).collect()
 }
 
 fn names(
@@ -176,9 +164,8 @@ fn checksums(
     }
     let mut work: Vec<(&FileId, u64, &Path)> = unique.iter().map(|(id, (len, path))| (id, *len, *path)).collect();
     work.sort_by_key(|(_, len, _)| std::cmp::Reverse(*len));
-    let problems = threads::each(work.len(), job.threads, |index| {
+    let problems = threads::each(&work, job.threads, |(_, len, path)| {
         cancel.check()?;
-        let Some((_, len, path)) = work.get(index) else { return Ok(None) };
         let problem = check_file(path, job.level == VerifyLevel::Full, cancel)?;
         progress.advance(Stage::Verify, Work::bytes(*len));
         Ok(problem)

@@ -8,7 +8,6 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
-use crate::error::Error;
 use crate::partition::DocAddress;
 use crate::route::ShardNumber;
 
@@ -184,18 +183,4 @@ impl fmt::Display for Finding {
         }
         Ok(())
     }
-}
-
-/// An error and its causes in one line.
-pub(super) fn one_line(error: &Error) -> String {
-    let mut line = error.to_string();
-    let mut cause = std::error::Error::source(error);
-    while let Some(error) = cause {
-        let text = error.to_string();
-        if !line.contains(&text) {
-            line = format!("{line}: {text}");
-        }
-        cause = error.source();
-    }
-    line
 }

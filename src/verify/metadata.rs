@@ -6,13 +6,13 @@ use tantivy::schema::Type;
 
 use super::VerifyJob;
 use super::files::Child;
-use super::finding::{Finding, FindingKind, Grade, one_line};
+use super::finding::{Finding, FindingKind, Grade};
 use crate::error::{Error, Result};
-use crate::source::{Component, Meta, Segment, Source, guard};
+use crate::source::{Component, META, Meta, Segment, Source, guard};
 
 /// Everything in `meta.json` but the segments must be as in the source.
 pub(super) fn compare(source: &Source, child: &Child, meta: &Meta, findings: &mut Vec<Finding>) {
-    let path = child.path.join("meta.json");
+    let path = child.path.join(META);
     let mut find = |grade: Grade, kind: FindingKind, message: String| {
         findings.push(Finding::new(grade, kind, message).in_child(child.shard).in_file(&path));
     };
@@ -57,7 +57,7 @@ pub(super) fn structure(job: &VerifyJob<'_>, child: &Child, findings: &mut Vec<F
             parts(job.source, index, segment, findings)
         });
         if let Err(error) = result {
-            findings.push(Finding::error(FindingKind::Unreadable, one_line(&error)).in_file(segment.path()));
+            findings.push(Finding::error(FindingKind::Unreadable, error.one_line()).in_file(segment.path()));
         }
         for finding in findings.iter_mut().skip(before) {
             finding.child = Some(child.shard);

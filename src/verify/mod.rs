@@ -23,7 +23,6 @@ mod finding;
 mod metadata;
 mod ownership;
 mod report;
-mod threads;
 
 use std::path::PathBuf;
 use std::time::Instant;
@@ -37,6 +36,9 @@ use crate::partition::{KeyPolicies, KeySpec};
 use crate::progress::{Cancel, Progress, Stage, Work};
 use crate::route::{ShardNumber, SplitRouting};
 use crate::source::Source;
+
+/// Addresses that a finding shows at most, unless [`VerifyJob::sample`] says otherwise.
+pub const SAMPLE: usize = 10;
 
 /// How documents were dealt to children.
 #[derive(Clone, Copy, Debug)]
@@ -69,7 +71,7 @@ pub struct VerifyJob<'a> {
 }
 
 impl<'a> VerifyJob<'a> {
-    /// Full verification without routing, on all cores, with ten addresses per finding.
+    /// Full verification without routing, on all cores, with [`SAMPLE`] addresses per finding.
     #[must_use]
     pub fn new(source: &'a Source, children: Vec<(ShardNumber, PathBuf)>) -> VerifyJob<'a> {
         VerifyJob {
@@ -78,7 +80,7 @@ impl<'a> VerifyJob<'a> {
             ownership: None,
             level: VerifyLevel::Full,
             threads: 0,
-            sample: 10,
+            sample: SAMPLE,
             known_file: |_| false,
         }
     }

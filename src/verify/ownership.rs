@@ -4,7 +4,7 @@
 //! child c. Documents that a policy placed are sent there again by the same policy, and are no finding.
 
 use super::files::Child;
-use super::finding::{Finding, FindingKind, Sighting, one_line};
+use super::finding::{Finding, FindingKind, Sighting};
 use super::{Ownership, VerifyJob};
 use crate::error::{Error, Result};
 use crate::partition::{Assigned, DocAddress, KeyProblems, NO_CHILD, assign};
@@ -118,7 +118,7 @@ fn keys(error: &Error, sample: usize, of_source: bool, whose: &str) -> Finding {
         if of_source { Sighting { source: address, child: None } } else { Sighting { source: None, child: address } }
     };
     let finding =
-        Finding::error(FindingKind::Keys, format!("documents of {whose} cannot be routed: {}", one_line(error)));
+        Finding::error(FindingKind::Keys, format!("documents of {whose} cannot be routed: {}", error.one_line()));
     match error {
         Error::Keys(problems) => {
             let KeyProblems { missing, several, stray, missing_sample, several_sample, stray_sample } = &**problems;

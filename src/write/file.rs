@@ -13,9 +13,9 @@ use tantivy::schema::Field;
 
 use super::output::{ChildFiles, OutputFile, WrittenFile};
 use crate::error::{Error, Result};
+use crate::source::FOOTER_MAGIC;
 
 const BUFFER: usize = 256 * 1024;
-const FOOTER_MAGIC: u32 = 1337;
 
 /// One file of a child segment.
 pub(super) struct FileWriter {

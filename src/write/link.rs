@@ -25,13 +25,10 @@ use super::output::{ChildFiles, Linked, WrittenFile, WrittenSegment};
 use crate::error::{Error, Result};
 use crate::partition::Assignment;
 use crate::progress::{Cancel, Progress, Stage, Work};
-use crate::source::{Component, Segment, Source};
+use crate::source::{Component, MAX_FOOTER, Segment, Source, deletes_file_name};
 
 /// Children whose bitsets are in memory at once: at 32, four bytes per document.
 const BATCH: usize = 32;
-
-/// A footer is JSON of about 100 bytes; tantivy itself refuses more than 50,000.
-const MAX_FOOTER: u64 = 50_008;
 
 /// Links every segment of `source` into the children that own documents of it.
 ///
@@ -128,7 +125,7 @@ impl Linker<'_> {
                 let deleted = segment.max_doc().saturating_sub(docs);
                 let deletes = (deleted > 0).then_some((deleted, opstamp));
                 if deletes.is_some() {
-                    let name = format!("{}.{opstamp}.del", segment.id());
+                    let name = deletes_file_name(segment.id(), opstamp);
                     files.push(bitset.write(self.files, child, name)?);
                 }
                 files.sort();

@@ -13,7 +13,7 @@ use super::output::WrittenSegment;
 use crate::error::{Error, Result};
 use crate::partition::DocMap;
 use crate::route::ShardNumber;
-use crate::source::{Meta, Source};
+use crate::source::{MANAGED, META, Meta, Source};
 
 /// Namespace of child segment ids; part of the format, never to be changed.
 const SEGMENT_NAMESPACE: Uuid = Uuid::from_u128(0x6f0c_2a57_9d0b_5e0e_8f43_71d2_4b9c_e6a1);
@@ -42,7 +42,7 @@ pub fn meta_json(source: &Meta, segments: &[WrittenSegment]) -> Result<Vec<u8>> 
         entries.push(Value::Object(entry));
     }
     value.insert("segments".to_owned(), Value::Array(entries));
-    let mut bytes = serde_json::to_vec_pretty(&value).map_err(|error| not_json("meta.json", error))?;
+    let mut bytes = serde_json::to_vec_pretty(&value).map_err(|error| not_json(META, error))?;
     bytes.push(b'\n');
     Ok(bytes)
 }
@@ -50,9 +50,9 @@ pub fn meta_json(source: &Meta, segments: &[WrittenSegment]) -> Result<Vec<u8>> 
 /// `.managed.json` of a child: all its files, `meta.json` included, as a sorted JSON array and a newline.
 pub fn managed_json(segments: &[WrittenSegment]) -> Result<Vec<u8>> {
     let files = segments.iter().flat_map(|segment| &segment.files).map(|file| file.name.as_str());
-    let mut names: Vec<&str> = files.chain(["meta.json"]).collect();
+    let mut names: Vec<&str> = files.chain([META]).collect();
     names.sort_unstable();
-    let mut bytes = serde_json::to_vec(&names).map_err(|error| not_json(".managed.json", error))?;
+    let mut bytes = serde_json::to_vec(&names).map_err(|error| not_json(MANAGED, error))?;
     bytes.push(b'\n');
     Ok(bytes)
 }
@@ -62,7 +62,7 @@ fn not_json(name: &str, error: serde_json::Error) -> Error {
 }
 
 fn not_an_id(id: &str) -> Error {
-    Error::Manifest { path: "meta.json".into(), problem: format!("{id:?} is not a segment id") }
+    Error::defect(format!("a segment was written under {id:?}, which is not a segment id"))
 }
 
 /// Id of a child segment: 32 hexadecimal digits, the same for the same job, different for every other.

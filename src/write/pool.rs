@@ -115,7 +115,7 @@ pub(super) fn run(tracks: &[&dyn Track], source: &Path, threads: usize, cancel: 
             work();
         });
         if scope.is_err() {
-            return Err(Error::Usage("a worker thread panicked".to_owned()));
+            return Err(Error::defect("a worker thread panicked outside its units"));
         }
     }
     match state.into_inner().error {

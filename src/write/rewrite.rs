@@ -4,9 +4,7 @@
 //! as tracks of one pool. Groups run one after the other, or, where there are many small ones, side by side. The bytes
 //! do not depend on the number of threads.
 
-use std::sync::Mutex;
-use std::sync::PoisonError;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use super::columns::{self, WrittenColumns};
 use super::meta::child_segment_ids;
@@ -20,6 +18,7 @@ use crate::partition::{DocMap, Group};
 use crate::progress::{Cancel, Progress, Stage, Work};
 use crate::route::ShardNumber;
 use crate::source::Source;
+use crate::threads;
 
 /// What a rewrite made.
 #[derive(Clone, Debug)]
@@ -62,11 +61,12 @@ pub fn rewrite(
     cancel: &Cancel,
 ) -> Result<Rewritten> {
     progress.begin(Stage::Write, Work::bytes(source.num_bytes()));
+    let threads = threads.max(1);
     let ids = child_segment_ids(source, map, shards);
     let groups: Vec<(&Group, &Vec<String>)> = map.groups.iter().zip(&ids).collect();
     let job = Job { source, files, progress, cancel };
-    let parts = if groups.len() >= 4 * threads.max(1) {
-        job.side_by_side(&groups, threads)?
+    let parts = if groups.len() >= 4 * threads {
+        threads::each(&groups, threads, |(group, ids)| job.group(group, ids, 1))?
     } else {
         groups.iter().map(|(group, ids)| job.group(group, ids, threads)).collect::<Result<Vec<_>>>()?
     };
@@ -94,32 +94,6 @@ struct Job<'a> {
 }
 
 impl Job<'_> {
-    /// One thread per group, several groups at a time; the result is in the order of groups.
-    fn side_by_side(&self, groups: &[(&Group, &Vec<String>)], threads: usize) -> Result<Vec<Rewritten>> {
-        let next = AtomicUsize::new(0);
-        let done = Mutex::new(Vec::with_capacity(groups.len()));
-        let work = || {
-            loop {
-                let number = next.fetch_add(1, Ordering::Relaxed);
-                let Some((group, ids)) = groups.get(number) else { return };
-                let result = self.group(group, ids, 1);
-                if result.is_err() {
-                    next.store(groups.len(), Ordering::Relaxed);
-                }
-                done.lock().unwrap_or_else(PoisonError::into_inner).push((number, result));
-            }
-        };
-        std::thread::scope(|scope| {
-            for _ in 1..threads.max(1) {
-                scope.spawn(work);
-            }
-            work();
-        });
-        let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
-        done.sort_by_key(|(number, _)| *number);
-        done.into_iter().map(|(_, result)| result).collect()
-    }
-
     fn group(&self, group: &Group, ids: &[String], threads: usize) -> Result<Rewritten> {
         self.cancel.check()?;
         let norms = norms::write(self.source, group, self.files, ids)?;
@@ -137,7 +111,7 @@ impl Job<'_> {
             ..SourceReads::default()
         };
         let Some(written) = columns.written.into_inner().unwrap_or_else(PoisonError::into_inner) else {
-            return Err(Error::Interrupted);
+            return Err(Error::defect("the columns of a group were not written"));
         };
         reads.column_terms = written.reads.dictionary_terms;
         reads.column_values = written.reads.values;

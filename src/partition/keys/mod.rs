@@ -21,7 +21,6 @@ mod column;
 mod field;
 mod segment;
 mod store;
-mod stored;
 mod terms;
 
 pub(super) use column::text_dictionary;

@@ -8,10 +8,9 @@ use tantivy::schema::Field;
 use tantivy::store::StoreReader;
 
 use super::Key;
-use super::stored::{StoredValue, visit_values};
 use crate::error::{Error, Result};
 use crate::route::routing_hash;
-use crate::source::{Component, Segment};
+use crate::source::{Component, Segment, StoredValue, visit_values};
 
 /// Blocks kept decompressed: documents are asked for in ascending order, so the newest is enough.
 const CACHED_BLOCKS: usize = 1;

@@ -17,7 +17,7 @@ use crate::error::{Error, Result};
 use crate::partition::bits::Bits;
 use crate::progress::Cancel;
 use crate::route::{RoutingHash, routing_hash};
-use crate::source::{Component, Segment};
+use crate::source::{Bytes, Component, Segment};
 
 /// Documents in a full posting block: lists from this length on have blocks and a skip list.
 const BLOCK: u32 = 128;
@@ -140,9 +140,9 @@ impl<'s> PostingLists<'s> {
         let range = &term.postings_range;
         let body = self.bytes.as_slice().get(POSTINGS_START..).unwrap_or_default();
         let bytes = body.get(range.clone()).ok_or_else(|| format!("they reach to byte {}", range.end))?;
-        let (mut bytes, mut doc) = (bytes.iter(), 0u32);
+        let (mut bytes, mut doc) = (Bytes::new(bytes), 0u32);
         for nth in 0..term.doc_freq {
-            let delta = vint(&mut bytes).ok_or_else(|| format!("document {nth} of {} is cut off", term.doc_freq))?;
+            let delta = bytes.vint32().ok_or_else(|| format!("document {nth} of {} is cut off", term.doc_freq))?;
             if nth > 0 && delta == 0 {
                 return Err(format!("document {doc} comes twice"));
             }
@@ -174,35 +174,5 @@ impl<'s> PostingLists<'s> {
 
     fn beyond(&self, doc: DocId) -> String {
         format!("document {doc} is followed by a smaller one or one beyond the segment's {}", self.segment.max_doc())
-    }
-}
-
-/// Seven bits a byte, low ones first, the top bit set on the last byte; at most 32 bits.
-#[inline]
-fn vint(bytes: &mut std::slice::Iter<'_, u8>) -> Option<u32> {
-    let mut value = 0u64;
-    for shift in [0, 7, 14, 21, 28] {
-        let byte = *bytes.next()?;
-        value |= u64::from(byte & 0x7f) << shift;
-        if byte & 0x80 != 0 {
-            return u32::try_from(value).ok();
-        }
-    }
-    None
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn vints_that_do_not_end_or_do_not_fit_are_refused() {
-        let decode = |bytes: &[u8]| vint(&mut bytes.iter());
-        assert_eq!(decode(&[0x80]), Some(0));
-        assert_eq!(decode(&[0x00, 0x81]), Some(128));
-        assert_eq!(decode(&[0x7f, 0x7f, 0x7f, 0x7f, 0x8f]), Some(u32::MAX));
-        assert_eq!(decode(&[0x7f, 0x7f, 0x7f, 0x7f, 0x9f]), None);
-        assert_eq!(decode(&[0x01, 0x01]), None);
-        assert_eq!(decode(&[0, 0, 0, 0, 0, 0x80]), None);
     }
 }

@@ -10,8 +10,8 @@ use std::path::Path;
 
 use tantivy::schema::{Field, Schema};
 
-use super::bytes::{Bytes, tail};
 use crate::error::{Error, Result};
+use crate::source::bytes::{Bytes, tail};
 
 /// Which bytes of a body belong to which field.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

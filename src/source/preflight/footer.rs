@@ -8,15 +8,17 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::bytes::{Bytes, tail};
 use crate::error::{Error, Result};
+use crate::source::bytes::{Bytes, tail};
 
 /// Ends every file.
-const MAGIC: u32 = 1337;
+pub(crate) const FOOTER_MAGIC: u32 = 1337;
 /// Length and magic.
 const TRAILER: usize = 8;
 /// Longest JSON tantivy accepts.
 const MAX_JSON: usize = 50_000;
+/// Bytes of the longest footer tantivy accepts; usual ones have about 100.
+pub(crate) const MAX_FOOTER: u64 = (MAX_JSON + TRAILER) as u64;
 /// Index formats whose every plane can be read: tantivy 0.20 to 0.27.
 const FORMATS: std::ops::RangeInclusive<u32> = 5..=7;
 
@@ -79,7 +81,9 @@ impl NoFooter {
             NoFooter::Empty => "it is empty".to_owned(),
             NoFooter::NoMagic { found: None } => "it is shorter than a footer".to_owned(),
             NoFooter::NoMagic { found: Some(found) } => {
-                format!("it has no footer: it ends in {found}, not in the magic number {MAGIC}; it may be cut off")
+                format!(
+                    "it has no footer: it ends in {found}, not in the magic number {FOOTER_MAGIC}; it may be cut off"
+                )
             }
             NoFooter::Damaged(problem) => problem,
         }
@@ -94,7 +98,7 @@ pub(super) fn parse(file: &[u8]) -> Result<FileFooter, NoFooter> {
         return Err(NoFooter::NoMagic { found: None });
     };
     let (len, magic) = (trailer.u32().unwrap_or_default(), trailer.u32().unwrap_or_default());
-    if magic != MAGIC {
+    if magic != FOOTER_MAGIC {
         return Err(NoFooter::NoMagic { found: Some(magic) });
     }
     let len = usize::try_from(len).unwrap_or(usize::MAX);
@@ -169,7 +173,7 @@ mod tests {
 
     #[test]
     fn a_footer_gives_version_checksum_and_length_of_the_body() {
-        let footer = parse(&file(b"body", JSON, JSON.len() as u32, MAGIC)).unwrap();
+        let footer = parse(&file(b"body", JSON, JSON.len() as u32, FOOTER_MAGIC)).unwrap();
         assert_eq!(footer.written_by.to_string(), "tantivy 0.25.1 (index format 7)");
         assert_eq!((footer.crc32, footer.body_len), (5, 4));
     }
@@ -177,10 +181,10 @@ mod tests {
     #[test]
     fn lengths_beyond_the_file_or_the_limit_are_refused_before_anything_is_sliced() {
         for len in [JSON.len() as u32 + 1, 50_001, u32::MAX] {
-            let problem = parse(&file(b"", JSON, len, MAGIC)).unwrap_err().problem();
+            let problem = parse(&file(b"", JSON, len, FOOTER_MAGIC)).unwrap_err().problem();
             assert!(problem.contains(&len.to_string()), "{problem}");
         }
-        let long = file(&[b' '; 60_000], "", 50_001, MAGIC);
+        let long = file(&[b' '; 60_000], "", 50_001, FOOTER_MAGIC);
         assert!(parse(&long).unwrap_err().problem().contains("50001"));
     }
 
@@ -195,7 +199,7 @@ mod tests {
 
     #[test]
     fn one_file_without_a_footer_is_damage_and_all_without_are_an_old_version() {
-        let (good, bad) = (file(b"body", JSON, JSON.len() as u32, MAGIC), vec![7u8; 20]);
+        let (good, bad) = (file(b"body", JSON, JSON.len() as u32, FOOTER_MAGIC), vec![7u8; 20]);
         let (a, b) = (Path::new("a.term"), Path::new("b.idx"));
         let mixed = parse_all([(a, good.as_slice()), (b, bad.as_slice())].into_iter()).unwrap_err();
         assert!(matches!(&mixed, Error::Corrupt { path, .. } if path == b), "{mixed:?}");

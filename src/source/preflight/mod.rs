@@ -15,7 +15,6 @@
 //! Bodies are not compared with their checksums here, since that reads every byte: see
 //! [`Source::check_checksums`](super::Source::check_checksums).
 
-mod bytes;
 mod composite;
 mod footer;
 mod orphans;
@@ -31,7 +30,7 @@ use tantivy::columnar::ColumnarReader;
 use tantivy::directory::OwnedBytes;
 use tantivy::schema::Schema;
 
-use super::meta::{Meta, SegmentEntry};
+use super::meta::{META, Meta, SegmentEntry};
 use super::mmap;
 use super::segment::Component;
 use crate::error::{Error, Result};
@@ -39,6 +38,9 @@ use crate::error::{Error, Result};
 pub(super) use composite::Parts;
 pub(super) use footer::FileFooter;
 pub use footer::WrittenBy;
+pub(crate) use footer::{FOOTER_MAGIC, MAX_FOOTER};
+pub(crate) use planes::COLUMNAR_MAGIC;
+pub(crate) use store::STORE_FOOTER;
 pub use store::{StoreCodec, StoreInfo};
 
 /// A mapped file whose footer is sound.
@@ -72,9 +74,9 @@ pub(super) struct Checked {
 
 /// Maps every file that `meta` names and checks it.
 pub(super) fn map_and_check(dir: &Path, meta: &Meta, notes: &mut Vec<String>) -> Result<Checked> {
-    let meta_path = dir.join("meta.json");
+    let meta_path = dir.join(META);
     settings::check(&meta_path, meta)?;
-    let names: Vec<FileName> = meta.segments().iter().flat_map(file_names).collect();
+    let names: Vec<FileName> = meta.segments().iter().flat_map(SegmentEntry::files).collect();
     let mapped = map_all(dir, &names)?;
     let files = check_footers(dir, names, &mapped)?;
     let oldest = files.iter().flatten().map(|file| file.footer.written_by).min();
@@ -89,27 +91,13 @@ pub(super) fn map_and_check(dir: &Path, meta: &Meta, notes: &mut Vec<String>) ->
     Ok(Checked { files: mapped, segments })
 }
 
-struct FileName {
-    component: Option<Component>,
-    name: String,
-}
-
-/// tantivy itself opens segments without `.pos`, but no version writes such: it is missing like any other.
-fn file_names(segment: &SegmentEntry) -> Vec<FileName> {
-    let components = Component::ALL
-        .iter()
-        .map(|&component| FileName { component: Some(component), name: component.file_name(&segment.id) });
-    let deletes = segment
-        .deletes
-        .filter(|(deleted, _)| *deleted > 0)
-        .map(|(_, opstamp)| FileName { component: None, name: format!("{}.{opstamp}.del", segment.id) });
-    components.chain(deletes).collect()
-}
+/// A file's component, and its name.
+type FileName = (Option<Component>, String);
 
 fn map_all(dir: &Path, names: &[FileName]) -> Result<BTreeMap<PathBuf, OwnedBytes>> {
     let mut files = BTreeMap::new();
     let mut missing = BTreeSet::new();
-    for FileName { name, .. } in names {
+    for (_, name) in names {
         match mmap::map(&dir.join(name)) {
             Ok(bytes) => {
                 files.insert(PathBuf::from(name), bytes);
@@ -133,23 +121,22 @@ fn check_footers(
     names: Vec<FileName>,
     mapped: &BTreeMap<PathBuf, OwnedBytes>,
 ) -> Result<Vec<Vec<CheckedFile>>> {
-    let files: Vec<(FileName, PathBuf, OwnedBytes)> = names
+    let files: Vec<(Option<Component>, PathBuf, OwnedBytes)> = names
         .into_iter()
-        .map(|file| {
-            let bytes = mapped.get(Path::new(&file.name)).cloned().unwrap_or_else(OwnedBytes::empty);
-            let path = dir.join(&file.name);
-            (file, path, bytes)
+        .map(|(component, name)| {
+            let bytes = mapped.get(Path::new(&name)).cloned().unwrap_or_else(OwnedBytes::empty);
+            (component, dir.join(name), bytes)
         })
         .collect();
     let footers = footer::parse_all(files.iter().map(|(_, path, bytes)| (path.as_path(), bytes.as_slice())))?;
     let mut segments: Vec<Vec<CheckedFile>> = Vec::new();
-    for ((file, path, bytes), footer) in files.into_iter().zip(footers) {
+    for ((component, path, bytes), footer) in files.into_iter().zip(footers) {
         // Every segment begins with the first component.
-        if file.component == Component::ALL.first().copied() {
+        if component == Component::ALL.first().copied() {
             segments.push(Vec::new());
         }
         let body = bytes.slice(0..footer.body_len);
-        let checked = CheckedFile { component: file.component, path, len: bytes.len(), body, footer };
+        let checked = CheckedFile { component, path, len: bytes.len(), body, footer };
         if let Some(segment) = segments.last_mut() {
             segment.push(checked);
         }

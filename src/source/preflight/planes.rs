@@ -7,9 +7,9 @@ use tantivy::columnar::{ColumnIndex, ColumnarReader, DynamicColumn};
 use tantivy::directory::{FileSlice, OwnedBytes};
 use tantivy::schema::Schema;
 
-use super::bytes::{Bytes, tail};
 use super::{CheckedFile, Parts, WrittenBy};
 use crate::error::{Error, Result};
+use crate::source::bytes::{Bytes, tail};
 use crate::source::guard::guard;
 
 /// `.fieldnorm`: every part has one byte per document, and every field with norms that has postings has a part.
@@ -35,7 +35,7 @@ pub(super) fn check_norms(
 }
 
 /// Ends a columnar file.
-const COLUMNAR_MAGIC: [u8; 4] = [2, 113, 119, 66];
+pub(crate) const COLUMNAR_MAGIC: [u8; 4] = [2, 113, 119, 66];
 
 /// `.fast`: `columns ‖ dictionary of columns ‖ u64 LE length of the dictionary ‖ u32 LE rows ‖ u32 LE version ‖ magic`.
 /// Opens every column once: cheap, and a column that does not open would stop a split in the middle. `sort` names the

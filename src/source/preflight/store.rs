@@ -10,10 +10,11 @@
 
 use std::path::Path;
 
-use super::bytes::{Bytes, tail};
 use crate::error::{Error, Result};
+use crate::source::bytes::{Bytes, tail};
 
-const FOOTER: usize = 28;
+/// Bytes of a store's footer.
+pub(crate) const STORE_FOOTER: usize = 28;
 
 /// How the blocks of a doc store are compressed; from the store's own footer, not from the settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
@@ -38,13 +39,14 @@ pub struct StoreInfo {
 
 /// Checks the store at `path`, whose file without footer is `body`, of a segment of `max_doc` documents.
 pub(super) fn check(path: &Path, body: &[u8], max_doc: u32) -> Result<StoreInfo> {
-    let short = || Error::corrupt(path, format!("it has {} bytes, a store's footer alone has {FOOTER}", body.len()));
-    let mut footer = Bytes::new(tail(body, FOOTER).ok_or_else(short)?);
+    let short =
+        || Error::corrupt(path, format!("it has {} bytes, a store's footer alone has {STORE_FOOTER}", body.len()));
+    let mut footer = Bytes::new(tail(body, STORE_FOOTER).ok_or_else(short)?);
     let (Some(version), Some(offset), Some(codec)) = (footer.u32(), footer.u64(), footer.u8()) else {
         return Err(short());
     };
     let info = StoreInfo { version: check_version(path, version)?, codec: check_codec(path, codec)? };
-    let end = body.len() - FOOTER;
+    let end = body.len() - STORE_FOOTER;
     let start = usize::try_from(offset).ok().filter(|start| *start <= end);
     let Some((blocks, index)) = start.and_then(|start| Some((start, body.get(start..end)?))) else {
         return Err(Error::corrupt(path, format!("its skip index is said to begin at byte {offset}, beyond {end}")));

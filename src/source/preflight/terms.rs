@@ -10,9 +10,9 @@
 
 use std::path::Path;
 
-use super::bytes::{Bytes, tail};
 use super::{CheckedFile, Parts};
 use crate::error::{Error, Result};
+use crate::source::bytes::{Bytes, tail};
 
 /// Kinds of dictionary: tantivy's own, and the one of its `quickwit` feature.
 const KIND_FST: u32 = 1;

@@ -31,7 +31,7 @@ use unit::{Detail, View};
 use super::VerifyJob;
 use super::diagnose;
 use super::files::Child;
-use super::finding::{Finding, FindingKind, Grade, one_line};
+use super::finding::{Finding, FindingKind, Grade};
 use super::report::{Check, VerifyReport};
 use crate::error::Result;
 use crate::partition::Assignment;
@@ -254,7 +254,7 @@ fn take_failures(
             let file = diagnose::file_of(error).unwrap_or_else(|| view.segment.path().to_path_buf());
             report
                 .findings
-                .push(Finding::error(FindingKind::Unreadable, one_line(error)).in_child(child).in_file(file));
+                .push(Finding::error(FindingKind::Unreadable, error.one_line()).in_child(child).in_file(file));
         }
         for fault in &content.faults {
             report.findings.push(

@@ -7,7 +7,7 @@ use super::lanes::SegmentLanes;
 use super::unit::{self, Detail, Fault, Part, Tokens, Unit, View};
 use crate::error::{Error, Result};
 use crate::progress::{Cancel, Progress, Stage, Work};
-use crate::verify::threads;
+use crate::threads;
 
 /// How to read.
 #[derive(Clone, Copy)]
@@ -62,11 +62,9 @@ pub(crate) fn segments(
     units.sort_by_key(|unit| std::cmp::Reverse(unit.bytes));
 
     let meter = Meter::new(views, &units, only.is_none().then_some(reading.progress));
-    let outcomes = threads::each(units.len(), reading.threads, |index| {
+    let outcomes = threads::each(&units, reading.threads, |unit| {
         reading.cancel.check()?;
-        let Some((unit, view, content)) =
-            units.get(index).and_then(|unit| Some((unit, views.get(unit.segment)?, contents.get(unit.segment)?)))
-        else {
+        let (Some(view), Some(content)) = (views.get(unit.segment), contents.get(unit.segment)) else {
             return Ok(unit::Outcome::default());
         };
         let outcome = unit::read(unit, view, &content.lanes, reading.cancel)?;

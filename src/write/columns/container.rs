@@ -15,9 +15,9 @@ use super::super::file::FileWriter;
 use super::super::output::{ChildFiles, WrittenFile};
 use super::union::readable;
 use crate::error::{Error, Result};
+use crate::source::COLUMNAR_MAGIC;
 
 const VERSION: u32 = 2;
-const MAGIC: [u8; 4] = [2, 113, 119, 66];
 
 /// The `.fast` file of one output.
 pub(super) struct ColumnarFile {
@@ -85,7 +85,7 @@ impl ColumnarFile {
         tail.extend_from_slice(&table_len.to_le_bytes());
         tail.extend_from_slice(&self.num_docs.to_le_bytes());
         tail.extend_from_slice(&VERSION.to_le_bytes());
-        tail.extend_from_slice(&MAGIC);
+        tail.extend_from_slice(&COLUMNAR_MAGIC);
         self.file.write_all(&tail).map_err(Error::io("write", &self.name))?;
         self.file.finish()
     }

@@ -103,5 +103,5 @@ impl Appender {
 }
 
 fn unfinished() -> Error {
-    Error::Usage("the inverted index was written out of order; this is a defect of shardsplit".to_owned())
+    Error::defect("an inverted index was written out of order")
 }

@@ -1,13 +1,12 @@
 //! Reading a source's doc store: its skip index and its blocks.
 //!
-//! The skip index is a VInt number of layers, their ends as VInts, then the layers, the finest one last. A layer is a
-//! sequence of checkpoint blocks: VInt number of checkpoints, VInt first document, VInt first byte, then per checkpoint
-//! VInt documents and VInt bytes. Only the finest layer is read: it names every block.
+//! The skip index and its layers are drawn where they are checked before a split, in `source/preflight/store.rs`. Here
+//! only the finest layer, which stands last, is read: it names every block.
 
 use std::ops::Range;
 
 use crate::error::{Error, Result};
-use crate::source::{Component, Segment};
+use crate::source::{Bytes, Component, STORE_FOOTER, Segment};
 
 /// One compressed block.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,8 +15,6 @@ pub(super) struct BlockAddr {
     pub(super) bytes: Range<usize>,
 }
 
-const FOOTER: usize = 28;
-
 /// The blocks of a segment's store, checked to cover every document once and every byte once.
 pub(super) fn blocks(segment: &Segment) -> Result<Vec<BlockAddr>> {
     let body = segment.body(Component::Store);
@@ -25,15 +22,16 @@ pub(super) fn blocks(segment: &Segment) -> Result<Vec<BlockAddr>> {
 }
 
 fn parse(body: &[u8], max_doc: u32) -> Result<Vec<BlockAddr>, String> {
-    let footer = body.len().checked_sub(FOOTER).and_then(|start| body.get(start..)).ok_or("it has no footer")?;
+    let footer = body.len().checked_sub(STORE_FOOTER).and_then(|start| body.get(start..)).ok_or("it has no footer")?;
     let offset = footer.get(4..12).and_then(|bytes| bytes.first_chunk::<8>()).map(|bytes| u64::from_le_bytes(*bytes));
     let offset = offset.and_then(|offset| usize::try_from(offset).ok()).ok_or("its footer ends early")?;
-    let index =
-        body.get(offset..body.len() - FOOTER).ok_or_else(|| format!("its skip index would begin at byte {offset}"))?;
+    let index = body
+        .get(offset..body.len() - STORE_FOOTER)
+        .ok_or_else(|| format!("its skip index would begin at byte {offset}"))?;
     let finest = finest_layer(index).ok_or("the layers of its skip index do not fit")?;
     let mut found: Vec<BlockAddr> = Vec::new();
-    let mut rest = finest;
-    while !rest.is_empty() {
+    let mut rest = Bytes::new(finest);
+    while rest.len() != 0 {
         checkpoint_block(&mut rest, &mut found)
             .ok_or_else(|| format!("its skip index ends early, behind block {}", found.len()))?;
     }
@@ -53,43 +51,31 @@ fn parse(body: &[u8], max_doc: u32) -> Result<Vec<BlockAddr>, String> {
     Ok(found)
 }
 
-fn finest_layer(mut index: &[u8]) -> Option<&[u8]> {
-    let layers = vint(&mut index)?;
+fn finest_layer(index: &[u8]) -> Option<&[u8]> {
+    let mut index = Bytes::new(index);
+    let layers = index.vint()?;
     let (mut start, mut end) = (0, 0);
     for _ in 0..layers {
         start = end;
-        end = usize::try_from(vint(&mut index)?).ok()?;
+        end = usize::try_from(index.vint()?).ok()?;
     }
-    index.get(start..end)
+    index.rest().get(start..end)
 }
 
-fn checkpoint_block(data: &mut &[u8], found: &mut Vec<BlockAddr>) -> Option<()> {
-    let len = vint(data)?;
+fn checkpoint_block(data: &mut Bytes<'_>, found: &mut Vec<BlockAddr>) -> Option<()> {
+    let len = data.vint()?;
     if len == 0 {
         return Some(());
     }
-    let mut doc = u32::try_from(vint(data)?).ok()?;
-    let mut byte = usize::try_from(vint(data)?).ok()?;
+    let mut doc = u32::try_from(data.vint()?).ok()?;
+    let mut byte = usize::try_from(data.vint()?).ok()?;
     for _ in 0..len {
-        let doc_end = doc.checked_add(u32::try_from(vint(data)?).ok()?)?;
-        let byte_end = byte.checked_add(usize::try_from(vint(data)?).ok()?)?;
+        let doc_end = doc.checked_add(u32::try_from(data.vint()?).ok()?)?;
+        let byte_end = byte.checked_add(usize::try_from(data.vint()?).ok()?)?;
         found.push(BlockAddr { docs: doc..doc_end, bytes: byte..byte_end });
         (doc, byte) = (doc_end, byte_end);
     }
     Some(())
-}
-
-fn vint(data: &mut &[u8]) -> Option<u64> {
-    let mut value = 0u64;
-    for shift in (0..64).step_by(7) {
-        let (&byte, rest) = data.split_first()?;
-        *data = rest;
-        value |= u64::from(byte & 0x7f) << shift;
-        if byte & 0x80 != 0 {
-            return Some(value);
-        }
-    }
-    None
 }
 
 /// The documents of a decompressed block.

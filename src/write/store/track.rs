@@ -187,8 +187,7 @@ impl Appender<'_> {
         if docs == self.expected {
             Ok(file)
         } else {
-            let problem = format!("the doc store got {docs} documents of {}", self.expected);
-            Err(Error::Usage(format!("{problem}; this is a defect of shardsplit")))
+            Err(Error::defect(format!("a doc store got {docs} documents of {}", self.expected)))
         }
     }
 }

@@ -7,7 +7,7 @@ use tantivy::store::Compressor;
 
 use super::codec;
 use crate::error::{Error, Result};
-use crate::source::Component;
+use crate::source::{Component, STORE_FOOTER};
 use crate::write::file::{FileWriter, write_vint};
 use crate::write::output::{ChildFiles, WrittenFile};
 
@@ -92,11 +92,11 @@ impl StoreWriter {
         let offset = self.file.len();
         let index = std::mem::take(&mut self.index).serialize();
         self.file.write_all(&index)?;
-        let mut footer = Vec::with_capacity(28);
+        let mut footer = Vec::with_capacity(STORE_FOOTER);
         footer.extend_from_slice(&VERSION.to_le_bytes());
         footer.extend_from_slice(&offset.to_le_bytes());
         footer.push(codec::id(self.compressor));
-        footer.resize(28, 0);
+        footer.resize(STORE_FOOTER, 0);
         self.file.write_all(&footer)
     }
 }

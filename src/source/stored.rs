@@ -1,4 +1,4 @@
-//! The values of one field in a stored document, without materialising the others.
+//! Walking a stored document without materialising it: the values of one field, or where dates stand.
 //!
 //! Format (tantivy 0.27, `src/schema/document/{se,de}.rs`): a VInt number of values, then per value the field id as
 //! u32 LE, a type code, and the payload. VInt: seven bits a byte, low ones first, the top bit set on the last byte.
@@ -17,9 +17,11 @@
 
 use serde::de::IgnoredAny;
 
+use super::bytes::Bytes;
+
 /// A value of the field that was asked for.
 #[derive(Debug, PartialEq)]
-pub(super) enum StoredValue<'a> {
+pub(crate) enum StoredValue<'a> {
     Text(&'a str),
     Unsigned(u64),
     Signed(i64),
@@ -31,21 +33,45 @@ pub(super) enum StoredValue<'a> {
 ///
 /// # Errors
 /// What is wrong with the document's bytes.
-pub(super) fn visit_values(
+pub(crate) fn visit_values(
     document: &[u8],
     field: u32,
     visit: &mut dyn FnMut(StoredValue<'_>),
 ) -> Result<(), &'static str> {
-    let mut bytes = Bytes(document);
-    for _ in 0..bytes.vint()? {
-        if u32::from_le_bytes(bytes.array()?) == field {
-            bytes.show(visit)?;
+    let mut values = Values(Bytes::new(document));
+    for _ in 0..values.vint()? {
+        if u32::from_le_bytes(values.array()?) == field {
+            values.show(visit)?;
         } else {
-            bytes.skip(1)?;
+            values.skip(1)?;
         }
     }
     Ok(())
 }
+
+/// Calls `visit` with the offset of every date in `document`, however deep: eight bytes, an i64 LE.
+///
+/// # Errors
+/// What is wrong with the document's bytes.
+pub(crate) fn visit_dates(document: &[u8], visit: &mut dyn FnMut(usize)) -> Result<(), &'static str> {
+    let mut values = Values(Bytes::new(document));
+    for _ in 0..values.vint()? {
+        values.array::<4>()?;
+        let mut left = 1u64;
+        while left > 0 {
+            left -= 1;
+            match values.payload()? {
+                Payload::Date => visit(document.len() - values.0.len() - DATE),
+                Payload::Array(count) | Payload::Object(count) => left = left.checked_add(count).ok_or(CUT)?,
+                _ => {}
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Bytes of a date.
+const DATE: usize = 8;
 
 const CUT: &str = "it ends within a value";
 
@@ -55,37 +81,26 @@ enum Payload<'a> {
     PreTokenised(&'a [u8]),
     Unsigned(u64),
     Signed(i64),
+    Date,
     Other(&'static str),
     Null,
     Array(u64),
     Object(u64),
 }
 
-struct Bytes<'a>(&'a [u8]);
+struct Values<'a>(Bytes<'a>);
 
-impl<'a> Bytes<'a> {
+impl<'a> Values<'a> {
     fn array<const N: usize>(&mut self) -> Result<[u8; N], &'static str> {
-        let (taken, rest) = self.0.split_first_chunk().ok_or(CUT)?;
-        self.0 = rest;
-        Ok(*taken)
+        self.0.array().ok_or(CUT)
     }
 
     fn take(&mut self, len: usize) -> Result<&'a [u8], &'static str> {
-        let (taken, rest) = self.0.split_at_checked(len).ok_or(CUT)?;
-        self.0 = rest;
-        Ok(taken)
+        self.0.take(len).ok_or(CUT)
     }
 
     fn vint(&mut self) -> Result<u64, &'static str> {
-        let mut value = 0u64;
-        for shift in (0..64).step_by(7) {
-            let [byte] = self.array()?;
-            value |= u64::from(byte & 0x7f) << shift;
-            if byte & 0x80 != 0 {
-                return Ok(value);
-            }
-        }
-        Err("a length in it does not end")
+        self.0.vint().ok_or("a length in it does not end, or is none")
     }
 
     fn with_len(&mut self) -> Result<&'a [u8], &'static str> {
@@ -107,14 +122,14 @@ impl<'a> Bytes<'a> {
             2 => Payload::Signed(i64::from_le_bytes(self.array()?)),
             3 => self.with_len().map(|_| Payload::Other("a facet"))?,
             4 => self.with_len().map(|_| Payload::Other("bytes"))?,
-            5 => self.take(8).map(|_| Payload::Other("a date"))?,
+            5 => self.take(DATE).map(|_| Payload::Date)?,
             6 => self.take(8).map(|_| Payload::Other("a floating-point number"))?,
             7 => match self.array()? {
                 [0] => Payload::PreTokenised(self.with_len()?),
                 _ => return Err("a value in it has an unknown extension code"),
             },
             8 => {
-                let mut json = serde_json::Deserializer::from_slice(self.0).into_iter::<IgnoredAny>();
+                let mut json = serde_json::Deserializer::from_slice(self.0.rest()).into_iter::<IgnoredAny>();
                 let Some(Ok(_)) = json.next() else { return Err("a JSON object in it does not parse") };
                 let len = json.byte_offset();
                 self.take(len).map(|_| Payload::Other("a JSON object"))?
@@ -155,6 +170,7 @@ impl<'a> Bytes<'a> {
                 }
                 Payload::Unsigned(number) => visit(StoredValue::Unsigned(number)),
                 Payload::Signed(number) => visit(StoredValue::Signed(number)),
+                Payload::Date => visit(StoredValue::Other("a date")),
                 Payload::Other(kind) => visit(StoredValue::Other(kind)),
                 Payload::Null => {}
                 Payload::Array(count) => left = left.checked_add(count).ok_or(CUT)?,

@@ -1,43 +1,56 @@
 //! A cursor over untrusted bytes: every read is bounded and says `None` past the end.
+//!
+//! Posting lists have readers of their own where a term is decoded, in `write` for speed, in `verify` because a judge
+//! shares no code with the author.
 
 /// What is left to read.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Bytes<'a>(&'a [u8]);
+pub(crate) struct Bytes<'a>(&'a [u8]);
 
 impl<'a> Bytes<'a> {
-    pub(super) fn new(bytes: &'a [u8]) -> Bytes<'a> {
+    pub(crate) fn new(bytes: &'a [u8]) -> Bytes<'a> {
         Bytes(bytes)
     }
 
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.0.len()
     }
 
-    pub(super) fn take(&mut self, len: usize) -> Option<&'a [u8]> {
+    /// All that is left, without taking it.
+    pub(crate) fn rest(&self) -> &'a [u8] {
+        self.0
+    }
+
+    #[inline]
+    pub(crate) fn take(&mut self, len: usize) -> Option<&'a [u8]> {
         let (head, tail) = self.0.split_at_checked(len)?;
         self.0 = tail;
         Some(head)
     }
 
-    fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
-        self.take(N)?.first_chunk().copied()
+    #[inline]
+    pub(crate) fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
+        let (head, tail) = self.0.split_first_chunk()?;
+        self.0 = tail;
+        Some(*head)
     }
 
-    pub(super) fn u8(&mut self) -> Option<u8> {
+    #[inline]
+    pub(crate) fn u8(&mut self) -> Option<u8> {
         self.array().map(u8::from_le_bytes)
     }
 
-    pub(super) fn u32(&mut self) -> Option<u32> {
+    pub(crate) fn u32(&mut self) -> Option<u32> {
         self.array().map(u32::from_le_bytes)
     }
 
-    pub(super) fn u64(&mut self) -> Option<u64> {
+    pub(crate) fn u64(&mut self) -> Option<u64> {
         self.array().map(u64::from_le_bytes)
     }
 
     /// tantivy's VInt: seven bits a byte, low ones first, the top bit set on the last byte. `None` also where the
     /// number does not fit 64 bits.
-    pub(super) fn vint(&mut self) -> Option<u64> {
+    pub(crate) fn vint(&mut self) -> Option<u64> {
         let mut value = 0u64;
         for shift in (0..64).step_by(7) {
             let byte = self.u8()?;
@@ -52,10 +65,24 @@ impl<'a> Bytes<'a> {
         }
         None
     }
+
+    /// The same, of at most 32 bits.
+    #[inline]
+    pub(crate) fn vint32(&mut self) -> Option<u32> {
+        let mut value = 0u64;
+        for shift in [0, 7, 14, 21, 28] {
+            let byte = self.u8()?;
+            value |= u64::from(byte & 0x7f) << shift;
+            if byte & 0x80 != 0 {
+                return u32::try_from(value).ok();
+            }
+        }
+        None
+    }
 }
 
 /// The last `len` bytes of `bytes`.
-pub(super) fn tail(bytes: &[u8], len: usize) -> Option<&[u8]> {
+pub(crate) fn tail(bytes: &[u8], len: usize) -> Option<&[u8]> {
     bytes.get(bytes.len().checked_sub(len)?..)
 }
 
@@ -79,6 +106,17 @@ mod tests {
     fn vints_beyond_64_bits_are_no_numbers() {
         assert_eq!(Bytes::new(&[0x7f, 0x7f, 0x7f, 0x7f, 0x7f, 0x7f, 0x7f, 0x7f, 0x7f, 0x82]).vint(), None);
         assert_eq!(Bytes::new(&[0; 20]).vint(), None);
+    }
+
+    #[test]
+    fn vints_that_do_not_end_or_do_not_fit_32_bits_are_refused() {
+        let decode = |bytes: &[u8]| Bytes::new(bytes).vint32();
+        assert_eq!(decode(&[0x80]), Some(0));
+        assert_eq!(decode(&[0x00, 0x81]), Some(128));
+        assert_eq!(decode(&[0x7f, 0x7f, 0x7f, 0x7f, 0x8f]), Some(u32::MAX));
+        assert_eq!(decode(&[0x7f, 0x7f, 0x7f, 0x7f, 0x9f]), None);
+        assert_eq!(decode(&[0x01, 0x01]), None);
+        assert_eq!(decode(&[0, 0, 0, 0, 0, 0x80]), None);
     }
 
     #[test]
