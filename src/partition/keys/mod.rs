@@ -19,61 +19,16 @@
 
 mod column;
 mod field;
+mod key;
 mod segment;
 mod store;
 mod terms;
 
-pub(super) use column::text_dictionary;
-pub(super) use column::{number_at, numbers};
+pub(super) use column::{number_at, numbers, text_dictionary};
 pub(super) use field::{KeyField, KeyFields};
+pub(super) use key::Key;
 pub(super) use segment::{Seen, SegmentKeys};
 pub(super) use store::StoreCursor;
 
 pub use field::usable_key_fields;
-
-use serde::Serialize;
-
-use crate::route::RoutingHash;
-
-/// Which fields decide where a document goes.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct KeySpec {
-    /// The id field (Elasticsearch's `_id`).
-    pub key: String,
-    /// The field of custom routing values (Elasticsearch's `_routing`), where documents may have one.
-    pub routing_field: Option<String>,
-}
-
-/// Where keys can be read, cheapest first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum KeyPlane {
-    /// A column: each distinct value is hashed once.
-    Column,
-    /// A raw-indexed term dictionary: each term is hashed once, its postings give the documents.
-    Terms,
-    /// The doc store: the stored value of every document.
-    Store,
-}
-
-/// Which plane served a field, and how many keys were hashed.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct KeyReading {
-    /// The field.
-    pub field: String,
-    /// Where it was read.
-    pub plane: KeyPlane,
-    /// Keys hashed.
-    pub hashed: u64,
-}
-
-/// What a field of one document says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Key {
-    /// No value.
-    Missing,
-    /// One value, with this hash.
-    One(RoutingHash),
-    /// Different values.
-    Several,
-}
+pub use key::{KeyPlane, KeyReading, KeySpec};

@@ -1,0 +1,150 @@
+//! The order of the checks, and what they leave: every file mapped, with its footer and its tables.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use tantivy::columnar::ColumnarReader;
+use tantivy::directory::OwnedBytes;
+use tantivy::schema::Schema;
+
+use super::{FileFooter, Parts, StoreInfo, footer, orphans, planes, settings, store, terms};
+use crate::error::{Error, Result};
+use crate::source::meta::{META, Meta, SegmentEntry};
+use crate::source::mmap;
+use crate::source::segment::Component;
+
+/// A mapped file whose footer is sound.
+pub(in crate::source) struct CheckedFile {
+    /// `None`: the alive bitset.
+    pub(in crate::source) component: Option<Component>,
+    pub(in crate::source) path: PathBuf,
+    /// The file, footer included.
+    pub(in crate::source) len: usize,
+    pub(in crate::source) body: OwnedBytes,
+    pub(in crate::source) footer: FileFooter,
+}
+
+/// The files of one segment.
+pub(in crate::source) struct CheckedSegment {
+    /// In the order of [`Component::ALL`], then the alive bitset.
+    pub(in crate::source) files: Vec<CheckedFile>,
+    /// Tables of `.term`, `.idx`, `.pos` and `.fieldnorm`.
+    pub(in crate::source) parts: BTreeMap<Component, Parts>,
+    pub(in crate::source) columns: ColumnarReader,
+    pub(in crate::source) store: StoreInfo,
+}
+
+/// The files of an index.
+pub(in crate::source) struct Checked {
+    /// Whole files by name.
+    pub(in crate::source) files: BTreeMap<PathBuf, OwnedBytes>,
+    /// In the order of `meta.json`.
+    pub(in crate::source) segments: Vec<CheckedSegment>,
+}
+
+/// Maps every file that `meta` names and checks it.
+pub(in crate::source) fn map_and_check(dir: &Path, meta: &Meta, notes: &mut Vec<String>) -> Result<Checked> {
+    let meta_path = dir.join(META);
+    settings::check(&meta_path, meta)?;
+    let names: Vec<FileName> = meta.segments().iter().flat_map(SegmentEntry::files).collect();
+    let mapped = map_all(dir, &names)?;
+    let files = check_footers(dir, names, &mapped)?;
+    let oldest = files.iter().flatten().map(|file| file.footer.written_by).min();
+    let schema = settings::parse_schema(&meta_path, meta, oldest)?;
+    let sort = settings::check_sort(&meta_path, meta, &schema)?;
+    let segments = files
+        .into_iter()
+        .zip(meta.segments())
+        .map(|(files, entry)| check_segment(dir, files, entry, &schema, sort.as_deref()))
+        .collect::<Result<Vec<_>>>()?;
+    notes.extend(orphans::note(dir, &mapped.keys().map(|name| name.as_os_str()).collect()));
+    Ok(Checked { files: mapped, segments })
+}
+
+/// A file's component, and its name.
+type FileName = (Option<Component>, String);
+
+fn map_all(dir: &Path, names: &[FileName]) -> Result<BTreeMap<PathBuf, OwnedBytes>> {
+    let mut files = BTreeMap::new();
+    let mut missing = BTreeSet::new();
+    for (_, name) in names {
+        match mmap::map(&dir.join(name)) {
+            Ok(bytes) => {
+                files.insert(PathBuf::from(name), bytes);
+            }
+            Err(Error::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => {
+                missing.insert(name.clone());
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    if missing.is_empty() {
+        Ok(files)
+    } else {
+        Err(Error::MissingFiles { path: dir.to_path_buf(), files: missing.into_iter().collect() })
+    }
+}
+
+/// Reads all footers; one list of files per segment, in the order of `names`.
+fn check_footers(
+    dir: &Path,
+    names: Vec<FileName>,
+    mapped: &BTreeMap<PathBuf, OwnedBytes>,
+) -> Result<Vec<Vec<CheckedFile>>> {
+    let files: Vec<(Option<Component>, PathBuf, OwnedBytes)> = names
+        .into_iter()
+        .map(|(component, name)| {
+            let bytes = mapped.get(Path::new(&name)).cloned().unwrap_or_else(OwnedBytes::empty);
+            (component, dir.join(name), bytes)
+        })
+        .collect();
+    let footers = footer::parse_all(files.iter().map(|(_, path, bytes)| (path.as_path(), bytes.as_slice())))?;
+    let mut segments: Vec<Vec<CheckedFile>> = Vec::new();
+    for ((component, path, bytes), footer) in files.into_iter().zip(footers) {
+        // Every segment begins with the first component.
+        if component == Component::ALL.first().copied() {
+            segments.push(Vec::new());
+        }
+        let body = bytes.slice(0..footer.body_len);
+        let checked = CheckedFile { component, path, len: bytes.len(), body, footer };
+        if let Some(segment) = segments.last_mut() {
+            segment.push(checked);
+        }
+    }
+    Ok(segments)
+}
+
+fn check_segment(
+    dir: &Path,
+    files: Vec<CheckedFile>,
+    entry: &SegmentEntry,
+    schema: &Schema,
+    sort: Option<&str>,
+) -> Result<CheckedSegment> {
+    let file = |component: Option<Component>| files.iter().find(|file| file.component == component);
+    let missing = |name: String| Error::MissingFiles { path: dir.to_path_buf(), files: vec![name] };
+    let plane = |component: Component| file(Some(component)).ok_or_else(|| missing(component.file_name(&entry.id)));
+
+    let mut parts = BTreeMap::new();
+    for component in [Component::Terms, Component::Postings, Component::Positions, Component::FieldNorms] {
+        let file = plane(component)?;
+        parts.insert(component, Parts::read(&file.path, &file.body, schema)?);
+    }
+    let none = Parts::default();
+    let table = |component: Component| parts.get(&component).unwrap_or(&none);
+    terms::check(
+        (plane(Component::Terms)?, table(Component::Terms)),
+        (plane(Component::Postings)?, table(Component::Postings)),
+        (plane(Component::Positions)?, table(Component::Positions)),
+    )?;
+    let (norms, postings) = (table(Component::FieldNorms), table(Component::Postings));
+    planes::check_norms(plane(Component::FieldNorms)?, norms, postings, schema, entry.max_doc)?;
+    let fast = plane(Component::FastFields)?;
+    let columns = planes::check_columns(fast, entry.max_doc, sort)?;
+    let store = plane(Component::Store)?;
+    let store = store::check(&store.path, &store.body, entry.max_doc)?;
+    if let (Some(file), Some((deleted, _))) = (file(None), entry.deletes) {
+        planes::check_deletes(&file.path, &file.body, entry.max_doc, deleted)?;
+    }
+    Ok(CheckedSegment { files, parts, columns, store })
+}
