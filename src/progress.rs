@@ -19,7 +19,7 @@ pub enum Stage {
     Route,
     /// Children written or linked; unit: source bytes.
     Write,
-    /// Children read back and compared; unit: documents.
+    /// Children read back and compared; units: bytes of their files, then documents of both sides.
     Verify,
     /// Children made visible.
     Publish,

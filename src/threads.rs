@@ -1,6 +1,7 @@
 //! A few threads that take pieces of work in turn.
 //!
-//! For work whose pieces do not wait for each other. What has to be appended in order goes through the writers' own pool.
+//! For work whose pieces do not wait for each other. What has to be appended in order goes through the writers' own
+//! pool.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};

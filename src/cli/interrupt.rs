@@ -1,7 +1,8 @@
 //! SIGINT, SIGTERM and SIGHUP stop a job at its next safe point.
 //!
-//! A signal only sets the cancel flag: the job notices, removes its staging and ends with [`super::exit::Exit::Interrupted`].
-//! Repeating the signal does not kill harder, because a half-removed staging directory would have to be recovered by hand.
+//! A signal only sets the cancel flag: the job notices, removes its staging and ends with
+//! [`super::exit::Exit::Interrupted`]. Repeating the signal does not kill harder, because a half-removed staging
+//! directory would have to be recovered by hand.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 

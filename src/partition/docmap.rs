@@ -25,11 +25,11 @@ pub enum SegmentMode {
     Keep,
 }
 
-/// Most documents in a segment: tantivy refuses to merge beyond 2^31 - 1.
+/// Most documents in a child segment: tantivy refuses to merge beyond.
 pub const MAX_DOCS_PER_SEGMENT: u32 = MAX_DOCS;
 
 /// A segment that will be written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Output {
     /// Index of the child it belongs to (0..k; not the shard number).
     pub child: usize,

@@ -107,7 +107,8 @@ impl Layout {
         self.staging.join(STAGING_RECORD)
     }
 
-    /// The files directly in the staging directory, in the order in which they are removed. ORDER: the record goes after all that it lists, the lock last.
+    /// The files directly in the staging directory, in the order in which they are removed.
+    // ORDER: the record goes after all that it lists, the lock last.
     pub(super) fn staging_files(&self) -> [PathBuf; 3] {
         [self.staging.join(partial(STAGING_RECORD)), self.record(), self.lock()]
     }

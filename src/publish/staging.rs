@@ -1,8 +1,8 @@
 //! Staging: children are written into a hidden directory beside the target, and one rename makes all of them visible.
 //!
 //! Input: the target, and what will be written ([`SplitRecord`]). Flow: [`Staging::create`], files through
-//! [`crate::write::ChildFiles`], [`Staging::add_index_files`] for each child, verification of what stands in [`Staging::child_dir`],
-//! [`Staging::seal`], [`Staging::publish`].
+//! [`crate::write::ChildFiles`], [`Staging::add_index_files`] for each child, verification of what stands in
+//! [`Staging::child_dir`], [`Staging::seal`], [`Staging::publish`].
 //!
 //! Invariants: the target is absent until the rename and complete after it. Whatever is made was announced in the
 //! staging record first, so that it can be found and removed by name; a file that was not announced is refused. A value

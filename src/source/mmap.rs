@@ -11,17 +11,18 @@ use crate::error::{Error, Result};
 /// Maps `path` for reading. An empty file gives empty bytes.
 ///
 /// The bytes live as long as any clone of the result, even if the file is unlinked meanwhile.
-#[allow(unsafe_code)]
-pub fn map(path: &Path) -> Result<OwnedBytes> {
+#[expect(unsafe_code, reason = "a map cannot be made otherwise; who promises what is said below")]
+pub(super) fn map(path: &Path) -> Result<OwnedBytes> {
     let file = File::open(path).map_err(Error::io("open", path))?;
     if file.metadata().map_err(Error::io("stat", path))?.len() == 0 {
         return Ok(OwnedBytes::empty());
     }
     // SAFETY: a map is sound while nobody changes or truncates the file. tantivy promises that for segment files:
     // they are written once under a fresh name, and garbage collection unlinks but never truncates them. We hold the
-    // writer lock of a source while its maps live, and children in staging are ours alone. Should somebody truncate a
-    // file nevertheless, reading its lost pages ends the process with SIGBUS; nothing is published in that case, and
-    // `recover` removes the staging directory.
+    // writer lock of a source while its maps live, except where the caller answers for it (`LockMode::None`) or nobody
+    // can write (a note says so); children in staging are ours alone. Should somebody truncate a file nevertheless,
+    // reading its lost pages ends the process with SIGBUS; nothing is published in that case, and `recover` removes the
+    // staging directory.
     let mmap = unsafe { Mmap::map(&file) }.map_err(Error::io("map", path))?;
     Ok(OwnedBytes::new(mmap))
 }

@@ -13,7 +13,7 @@
 //! With routing, the census is taken per child: the source's keys are routed once more.
 //!
 //! Cost at full level: source and children are read and decoded once. Memory: 24 bytes per source document; where
-//! something differs, finding the documents takes a second reading and up to 80 bytes per document.
+//! something differs, finding the documents takes a second reading and up to 128 bytes per document.
 
 mod census;
 mod content;

@@ -80,7 +80,7 @@ pub struct WrittenFile {
 }
 
 /// A child segment as it was written.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WrittenSegment {
     /// Index of its child.
     pub child: usize,
