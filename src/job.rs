@@ -96,12 +96,10 @@ impl Job {
         check_free(fs.as_ref(), &self.out)?;
 
         let mut times = Vec::new();
-        let source =
-            timed(Stage::Open, progress, &mut times, Work::default(), || Source::open(&self.source, self.lock))?;
-        let docs = Work::docs(source.num_docs());
-        let assigned = timed(Stage::Route, progress, &mut times, docs, || {
-            assign(&source, &self.keys, &routing, &self.policies, self.threads(), progress, cancel)
-        })?;
+        let source = timed(Stage::Open, progress, &mut times, || Source::open(&self.source, self.lock))?;
+        let watch = Stopwatch::start();
+        let assigned = assign(&source, &self.keys, &routing, &self.policies, self.threads(), progress, cancel)?;
+        times.push(watch.stop(Stage::Route));
         let map = match self.method {
             Method::Rewrite => {
                 let map = DocMap::build(&source, &assigned.assignment, self.segments, self.max_docs_per_segment)?;
@@ -191,22 +189,17 @@ impl Job {
     }
 }
 
-/// Runs a stage that reports its begin and end here, and notes how long it took.
+/// Runs a stage that does not report for itself: tells its begin and end, and notes how long it took.
 fn timed<T>(
     stage: Stage,
     progress: &dyn Progress,
     times: &mut Vec<StageTime>,
-    work: Work,
     run: impl FnOnce() -> Result<T>,
 ) -> Result<T> {
     let watch = Stopwatch::start();
-    if work == Work::default() {
-        progress.begin(stage, work);
-    }
+    progress.begin(stage, Work::default());
     let result = run();
-    if work == Work::default() {
-        progress.end(stage);
-    }
+    progress.end(stage);
     times.push(watch.stop(stage));
     result
 }

@@ -6,7 +6,7 @@ use super::{Job, timed};
 use crate::error::{Error, Result};
 use crate::partition::{Assigned, DocMap};
 use crate::plan::Plan;
-use crate::progress::{Cancel, Progress, Stage, Work};
+use crate::progress::{Cancel, Progress, Stage};
 use crate::publish::{FileSystem, Proof, RoutingRecord, SourceLineage, SplitRecord, StagedChild, Staging, is_manifest};
 use crate::report::{ChildReport, SplitReport, StageTime, Stopwatch};
 use crate::route::SplitRouting;
@@ -56,7 +56,7 @@ impl Prepared {
         }
         cancel.check()?;
 
-        let published = timed(Stage::Publish, progress, &mut times, Work::default(), || {
+        let published = timed(Stage::Publish, progress, &mut times, || {
             staging.seal(&proof(self.job.verify, verified.as_ref()))?;
             staging.publish()
         })?;
