@@ -21,28 +21,33 @@ struct StagedFile {
     unsynced: Arc<Mutex<Vec<PathBuf>>>,
 }
 
+/// Puts the path into an error: writers know a file by its name within a child only.
+fn located(path: &Path) -> impl FnOnce(io::Error) -> io::Error + '_ {
+    move |error| io::Error::new(error.kind(), format!("{}: {error}", path.display()))
+}
+
 impl Write for StagedFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let written = self.file.write(bytes)?;
+        let written = self.file.write(bytes).map_err(located(&self.path))?;
         self.len += written as u64;
         Ok(written)
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.file.flush()
+        self.file.flush().map_err(located(&self.path))
     }
 }
 
 impl OutputFile for StagedFile {
     fn patch(&mut self, offset: u64, bytes: &[u8]) -> io::Result<()> {
-        self.file.patch(offset, bytes)
+        self.file.patch(offset, bytes).map_err(located(&self.path))
     }
 
     fn close(mut self: Box<Self>) -> io::Result<()> {
         if self.len >= LARGE {
-            return self.file.close();
+            return self.file.close().map_err(located(&self.path));
         }
-        self.file.flush()?;
+        self.file.flush().map_err(located(&self.path))?;
         let path = std::mem::take(&mut self.path);
         self.unsynced.lock().unwrap_or_else(PoisonError::into_inner).push(path);
         Ok(())

@@ -58,7 +58,7 @@ impl Dealer {
         let Dealer { block, positions: buffer, encoders, touched, unordered, unordered_positions } = self;
         let unsorted = group.interleaved && matches.len() > 1;
         let mut term_has_freqs = None;
-        let mut blocks = 0;
+        let (mut blocks, mut kept) = (0, 0u64);
         for (segment, info) in matches {
             let segment = *segment;
             let damaged = |component: Component| {
@@ -96,6 +96,7 @@ impl Dealer {
                         _ => &[],
                     };
                     let Some((output, new_doc)) = group.lookup(segment, doc) else { continue };
+                    kept += 1;
                     let norm = norms.and_then(|norms| norms.get(doc as usize)).copied().unwrap_or(0);
                     if unsorted {
                         let start = unordered_positions.len();
@@ -130,12 +131,18 @@ impl Dealer {
             }
             unordered_positions.clear();
         }
+        let mut dealt = 0;
         for output in touched.drain(..) {
             if let Some(encoder) = encoders.get_mut(output) {
-                encoder.close(key, &field.of_output(output), has_freqs);
+                dealt += encoder.close(key, &field.of_output(output), has_freqs);
             }
         }
-        Ok(blocks)
+        if dealt == kept {
+            Ok(blocks)
+        } else {
+            let term = key.escape_ascii();
+            Err(Error::defect(format!("field {:?}, term \"{term}\": {kept} documents became {dealt}", field.name)))
+        }
     }
 }
 

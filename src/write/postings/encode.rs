@@ -172,8 +172,8 @@ impl Encoder {
         self.len = 0;
     }
 
-    /// Ends the open term and adds it to the piece.
-    pub(super) fn close(&mut self, key: &[u8], field: &Field<'_>, has_freqs: bool) {
+    /// Ends the open term and adds it to the piece; returns its number of documents.
+    pub(super) fn close(&mut self, key: &[u8], field: &Field<'_>, has_freqs: bool) -> u64 {
         let piece = &mut self.piece;
         let postings_start = piece.postings.len();
         if self.doc_freq as usize >= BLOCK {
@@ -213,7 +213,8 @@ impl Encoder {
             positions_len: (piece.positions.len() - positions_start) as u64,
         });
         piece.tokens += if has_freqs { self.tokens } else { u64::from(self.doc_freq) };
-        (self.len, self.last, self.doc_freq, self.tokens) = (0, 0, 0, 0);
+        (self.len, self.last, self.tokens) = (0, 0, 0);
+        u64::from(std::mem::take(&mut self.doc_freq))
     }
 }
 
