@@ -1,6 +1,14 @@
 //! The library as a cluster manager uses it: several shards of one index split at the same time, from threads of its own,
 //! with progress collected and one job called off.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a test may stop at what it does not expect"
+)]
+
 mod common;
 
 use std::collections::BTreeMap;
