@@ -19,6 +19,8 @@ use shardsplit::verify::{VerifyJob, VerifyLevel, verify};
 use tantivy::directory::RamDirectory;
 use tantivy::fastfield::AliveBitSet;
 use tantivy::indexer::merge_filtered_segments;
+use tantivy::schema::{STRING, Schema};
+use tantivy::{Index, IndexWriter, doc};
 use tantivy_common::{BitSet, ReadOnlyBitSet};
 
 const DOCS: u64 = 20_000;
@@ -34,27 +36,61 @@ fn keys(field: &str) -> KeySpec {
     KeySpec { key: field.to_owned(), routing_field: None }
 }
 
+/// Ours beside the `murmur3` crate, which needs the UTF-16 bytes in a buffer; the buffer is reused.
 fn hashing(bench: &mut Criterion) {
     let mut group = bench.benchmark_group("routing_hash");
     for key in ["0123456789abcdef0123456789abcdef", "kürzer", "漢字の識別子"] {
         group.throughput(Throughput::Bytes(key.len() as u64));
-        group.bench_with_input(BenchmarkId::from_parameter(key), key, |bench, key| bench.iter(|| routing_hash(key)));
+        group.bench_with_input(BenchmarkId::new("ours", key), key, |bench, key| bench.iter(|| routing_hash(key)));
+        group.bench_with_input(BenchmarkId::new("murmur3 crate", key), key, |bench, key| {
+            let mut bytes = Vec::new();
+            bench.iter(|| {
+                bytes.clear();
+                bytes.extend(key.encode_utf16().flat_map(u16::to_le_bytes));
+                murmur3::murmur3_32(&mut bytes.as_slice(), 0).unwrap()
+            });
+        });
     }
     group.finish();
 }
 
-/// `id` is read from its column, `pages` from a numeric column, `title` from the doc store.
+/// An index whose ids are in the term dictionary and nowhere else.
+fn ids_as_terms() -> PathBuf {
+    let dir = source().with_file_name(format!("ids-{DOCS}"));
+    if !dir.join("meta.json").exists() {
+        std::fs::create_dir_all(&dir).unwrap();
+        let mut builder = Schema::builder();
+        let id = builder.add_text_field("id", STRING);
+        let index = Index::create_in_dir(&dir, builder.build()).unwrap();
+        let mut writer: IndexWriter = index.writer_with_num_threads(1, 100_000_000).unwrap();
+        for document in corpus::Documents::new(corpus::Shape::reference(DOCS)) {
+            writer.add_document(doc!(id => document.id)).unwrap();
+        }
+        writer.commit().unwrap();
+    }
+    dir
+}
+
+/// A doc map per key reader: `id` from its column and from its term dictionary, `pages` from a numeric column, `title` from
+/// the doc store.
 fn doc_map(bench: &mut Criterion) {
-    let source = Source::open(source(), LockMode::None).unwrap();
+    let whole = Source::open(source(), LockMode::None).unwrap();
+    let terms = Source::open(ids_as_terms(), LockMode::None).unwrap();
     let routing = SplitRouting::new(SplitSpec::new(CHILDREN)).unwrap();
     let mut group = bench.benchmark_group("doc_map");
     group.throughput(Throughput::Elements(DOCS)).sample_size(20);
-    for field in ["id", "pages", "title"] {
-        group.bench_function(field, |bench| {
+    let cases = [
+        ("column", &whole, "id"),
+        ("numeric column", &whole, "pages"),
+        ("terms", &terms, "id"),
+        ("store", &whole, "title"),
+    ];
+    for (name, source, field) in cases {
+        group.bench_function(name, |bench| {
             bench.iter(|| {
                 let policies = KeyPolicies::default();
-                let found = assign(&source, &keys(field), &routing, &policies, 1, &Silent, &Cancel::new()).unwrap();
-                DocMap::build(&source, &found.assignment, SegmentMode::One, MAX_DOCS_PER_SEGMENT).unwrap()
+                let found = assign(source, &keys(field), &routing, &policies, 1, &Silent, &Cancel::new()).unwrap();
+                DocMap::build(source, &found.assignment, SegmentMode::One, MAX_DOCS_PER_SEGMENT).unwrap()
             });
         });
     }

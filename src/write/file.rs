@@ -15,7 +15,7 @@ use super::output::{ChildFiles, OutputFile, WrittenFile};
 use crate::error::{Error, Result};
 use crate::source::FOOTER_MAGIC;
 
-const BUFFER: usize = 256 * 1024;
+const BUFFER: usize = 64 * 1024;
 
 /// One file of a child segment.
 pub(super) struct FileWriter {

@@ -7,7 +7,7 @@
 use super::node::Transition;
 
 const FIRST_BUCKETS: usize = 1 << 6;
-/// About 1.5 MB with the transitions that entries hold.
+/// About 1.3 MB, and what nodes with several transitions take.
 const MOST_BUCKETS: usize = 1 << 13;
 
 /// Nodes with more transitions are not kept: they hardly ever have an equal.
