@@ -242,11 +242,21 @@ fn measure(run: impl FnOnce() -> u64) -> Cost {
                 std::thread::sleep(Duration::from_millis(10));
             }
         });
+        // Also where the run panics: the scope waits for its thread.
+        let stopping = StopOnDrop(&stop);
         let bytes = run();
         let cost = (wall.elapsed().as_secs_f64(), (cpu_time() - cpu).as_secs_f64());
-        stop.store(true, Ordering::Relaxed);
+        drop(stopping);
         Cost { wall: cost.0, cpu: cost.1, peak_anonymous: peak.load(Ordering::Relaxed), bytes }
     })
+}
+
+struct StopOnDrop<'a>(&'a AtomicBool);
+
+impl Drop for StopOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
 }
 
 fn cpu_time() -> Duration {
