@@ -36,6 +36,7 @@ use std::process::ExitCode;
 use args::Command;
 use console::Console;
 use exit::Exit;
+use shardsplit::source::panics_become_errors;
 
 /// Runs the command that `args` (the program's name first) asks for.
 pub(crate) fn main(args: Vec<OsString>) -> ExitCode {
@@ -46,6 +47,13 @@ pub(crate) fn main(args: Vec<OsString>) -> ExitCode {
     let console = Console::new(cli.output.json, cli.output.quiet);
     console.start_log();
     // A panic is a defect, but still a failed run: callers are promised one of the documented exit codes.
+    // tantivy's panics on damaged bytes become errors with file and cause; the panic itself would only confuse.
+    let report = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        if !panics_become_errors() {
+            report(panic);
+        }
+    }));
     let outcome = catch_unwind(AssertUnwindSafe(|| run(&cli.command, &console)));
     match outcome {
         Ok(Ok(exit)) => exit.into(),

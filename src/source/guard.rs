@@ -5,17 +5,32 @@
 //! panic ends that job with an error that names the file, and not the embedding process. What this cannot catch: an
 //! allocation that the allocator refuses, and `panic = "abort"`.
 
+use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
 use crate::error::{Error, Result};
+
+thread_local! {
+    /// Guards that this thread is inside of.
+    static INSIDE: Cell<u32> = const { Cell::new(0) };
+}
+
+/// Whether a panic on this thread would be caught and become an error, so that a panic hook need not report it.
+#[must_use]
+pub fn panics_become_errors() -> bool {
+    INSIDE.get() > 0
+}
 
 /// Runs `read`; a panic becomes [`Error::Panic`] with `path` and `what` (a noun phrase: `the term dictionary of id`).
 ///
 /// Values that `read` was changing when it panicked must not be used afterwards: let it return what it builds.
 pub(crate) fn guard<T>(path: impl AsRef<Path>, what: impl Into<String>, read: impl FnOnce() -> Result<T>) -> Result<T> {
     // Unwind safety: nothing that the closure captured is looked at again, since every caller gives up on an error.
-    catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(|payload| {
+    INSIDE.set(INSIDE.get() + 1);
+    let result = catch_unwind(AssertUnwindSafe(read));
+    INSIDE.set(INSIDE.get().saturating_sub(1));
+    result.unwrap_or_else(|payload| {
         let message = payload
             .downcast_ref::<&str>()
             .map(|text| (*text).to_owned())
@@ -39,6 +54,15 @@ mod tests {
         let text = error.to_string();
         assert!(text.contains("index/a.term") && text.contains("the dictionary of id"), "{text}");
         assert!(text.contains("out of range"), "{text}");
+    }
+
+    #[test]
+    fn a_thread_is_inside_only_while_it_reads() {
+        assert!(!panics_become_errors());
+        let nested = || guard("a", "c", || Ok(panics_become_errors()));
+        assert!(guard("a", "b", || Ok(nested()? && panics_become_errors())).unwrap());
+        assert!(guard("a", "b", || -> Result<()> { panic!("on purpose") }).is_err());
+        assert!(!panics_become_errors());
     }
 
     #[test]

@@ -21,6 +21,7 @@ mod stored;
 pub(crate) use bytes::Bytes;
 pub use checksum::ChecksumProblem;
 pub(crate) use guard::guard;
+pub use guard::panics_become_errors;
 pub use lock::{LockMode, WRITER_LOCK};
 pub use meta::{MANAGED, MAX_DOCS, META, Meta, SegmentEntry};
 pub use open::Source;
