@@ -8,11 +8,14 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::error::Result;
 
+/// More are never started.
+const MOST: usize = 1024;
+
 /// How many threads are meant: 0 is one per core.
 pub(crate) fn number(asked: usize) -> usize {
     match asked {
         0 => std::thread::available_parallelism().map_or(1, usize::from),
-        asked => asked,
+        asked => asked.min(MOST),
     }
 }
 
@@ -43,7 +46,10 @@ pub(crate) fn each<I: Sync, T: Send>(
     };
     std::thread::scope(|scope| {
         for _ in 1..threads {
-            scope.spawn(take);
+            // Fewer threads do the same work.
+            if std::thread::Builder::new().spawn_scoped(scope, take).is_err() {
+                break;
+            }
         }
         take();
     });

@@ -94,6 +94,7 @@ pub(crate) fn run(args: &VerifyArgs, console: &Console) -> Result<Exit> {
         threads: args.threads.threads,
         sample: SAMPLE,
         known_file: is_manifest,
+        source_checked: false,
     };
     let bars = console.bars();
     let report = verify(&job, &bars, &cancel)?;

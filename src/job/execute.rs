@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{Job, timed};
 use crate::error::{Error, Result};
 use crate::partition::{Assigned, DocMap};
-use crate::plan::Plan;
+use crate::plan::{Method, Plan};
 use crate::progress::{Cancel, Progress, Stage};
 use crate::publish::{FileSystem, Proof, RoutingRecord, SourceLineage, SplitRecord, StagedChild, Staging, is_manifest};
 use crate::report::{ChildReport, SplitReport, StageTime, Stopwatch};
@@ -39,13 +39,13 @@ impl Prepared {
     ///
     /// # Errors
     /// [`Error::Difference`] if verification found one, [`Error::Corrupt`] for damage in the source that pre-flight does
-    /// not see, [`Error::Io`], [`Error::Interrupted`], [`Error::TargetExists`], [`Error::StagingExists`]. After any of
+    /// not see, checksums first, [`Error::Io`], [`Error::Interrupted`], [`Error::TargetExists`], [`Error::StagingExists`]. After any of
     /// them nothing is published, and staging is removed.
     pub fn execute(mut self, progress: &dyn Progress, cancel: &Cancel) -> Result<SplitReport> {
-        let mut staging = Staging::create(Arc::clone(&self.fs), &self.job.out, self.record()?)?;
         let mut times = std::mem::take(&mut self.times);
-
         let watch = Stopwatch::start();
+        self.check_source(progress, cancel)?;
+        let mut staging = Staging::create(Arc::clone(&self.fs), &self.job.out, self.record()?)?;
         let written = self.write(&mut staging, progress, cancel)?;
         times.push(watch.stop(Stage::Write));
 
@@ -79,6 +79,33 @@ impl Prepared {
         Ok(SplitReport { plan: self.plan, children, reads: written.reads, verify: verified, stages: times, notes })
     }
 
+    /// Compares the source's files with their checksums: what is copied from a damaged file would get a new, valid one.
+    /// Links keep the old ones, so there full verification is soon enough to ask.
+    fn check_source(&self, progress: &dyn Progress, cancel: &Cancel) -> Result<()> {
+        if !self.source_is_checked() {
+            return Ok(());
+        }
+        let problems = self.source.check_checksums(self.job.threads, Stage::Open, progress, cancel)?;
+        match problems.first() {
+            None => Ok(()),
+            Some(first) => {
+                let others = match problems.len() - 1 {
+                    0 => String::new(),
+                    others => format!(", and so are {others} more files"),
+                };
+                let problem = format!(
+                    "its bytes have checksum {:08x}, its footer says {:08x}{others}",
+                    first.found, first.expected
+                );
+                Err(Error::corrupt(self.source.dir().join(&first.file), problem))
+            }
+        }
+    }
+
+    fn source_is_checked(&self) -> bool {
+        self.job.method == Method::Rewrite || self.job.verify == VerifyLevel::Full
+    }
+
     /// What staging announces before it makes anything.
     fn record(&self) -> Result<SplitRecord> {
         let mut children: Vec<StagedChild> =
@@ -104,6 +131,7 @@ impl Prepared {
         }
         Ok(SplitRecord {
             source: SourceLineage::of(&self.source)?,
+            source_path: std::fs::canonicalize(self.source.dir()).map_err(Error::io("resolve", self.source.dir()))?,
             routing: RoutingRecord {
                 split: self.job.split,
                 number_of_routing_shards: self.routing.number_of_routing_shards(),
@@ -155,6 +183,7 @@ impl Prepared {
             threads: self.job.threads(),
             sample: SAMPLE,
             known_file: is_manifest,
+            source_checked: self.source_is_checked(),
         };
         let report = verify(&job, progress, cancel)?;
         if report.is_clean() { Ok(Some(report)) } else { Err(Error::Difference(Box::new(report))) }

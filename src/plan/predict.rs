@@ -5,12 +5,14 @@
 //! frequencies: a term of d documents is in a child that gets the share f of them with probability 1 − (1 − f)^d. A
 //! sample of terms is looked up, each in every dictionary, so that terms which segments share are counted once.
 
+use std::path::Path;
+
 use tantivy::schema::Field;
 use tantivy::termdict::TermDictionary;
 
 use crate::error::{Error, Result};
 use crate::partition::DocMap;
-use crate::source::{Component, Segment, Source};
+use crate::source::{Component, Segment, Source, guard};
 
 /// Look-ups per field and group.
 const LOOK_UPS: usize = 4_000;
@@ -72,6 +74,12 @@ fn dictionary_bytes(segments: &[&Segment], field: Field, shares: &[f64]) -> Resu
             dictionaries.push((segment.field_bytes(Component::Terms, field), dictionary));
         }
     }
+    guard(segments.first().map_or(Path::new(""), |segment| segment.path()), "a term dictionary", || {
+        sample(&dictionaries, shares)
+    })
+}
+
+fn sample(dictionaries: &[(u64, TermDictionary)], shares: &[f64]) -> Result<Vec<f64>> {
     let terms: usize = dictionaries.iter().map(|(_, dictionary)| dictionary.num_terms()).sum();
     let bytes: u64 = dictionaries.iter().map(|(bytes, _)| bytes).sum();
     if terms == 0 {
@@ -84,13 +92,13 @@ fn dictionary_bytes(segments: &[&Segment], field: Field, shares: &[f64]) -> Resu
     let mut looked_at = 0.0f64;
     let mut key = Vec::new();
     let read = |error| Error::io("read", "a term dictionary")(error);
-    for (_, dictionary) in &dictionaries {
+    for (_, dictionary) in dictionaries {
         for ord in (0..dictionary.num_terms()).step_by(step) {
             if !dictionary.ord_to_term(ord as u64, &mut key).map_err(read)? {
                 break;
             }
             let (mut doc_freq, mut holders) = (0u64, 0.0f64);
-            for (_, other) in &dictionaries {
+            for (_, other) in dictionaries {
                 if let Some(info) = other.get(&key).map_err(read)? {
                     doc_freq += u64::from(info.doc_freq);
                     holders += 1.0;

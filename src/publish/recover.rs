@@ -32,7 +32,7 @@ pub enum RecoverAction {
     Published,
     /// The target is published; what was left beside it was removed.
     RemovedLeftovers,
-    /// An unfinished or damaged set was removed; the target is absent.
+    /// An unfinished or damaged set was removed; the target is as it was.
     RemovedUnfinished,
     /// Names were found that no run makes. They and the directories around them were left, for a person to look at.
     LeftUnknown,
@@ -72,7 +72,8 @@ impl RecoverReport {
 /// Brings the target `out` back to one of two states, whole or absent, and removes what a crash left beside it.
 ///
 /// # Errors
-/// [`Error::StagingExists`] if the run still goes on; [`Error::Manifest`] if children are staged but the staging record
+/// [`Error::StagingExists`] if the run still goes on; [`Error::TargetExists`] if a complete set waits here and something
+/// else was put at the target: move that away and recover again; [`Error::Manifest`] if children are staged but the staging record
 /// cannot be read, so that nothing says which files are ours: nothing is removed then; [`Error::Io`].
 pub fn recover(fs: &dyn FileSystem, out: &Path) -> Result<RecoverReport> {
     let layout = Layout::new(out)?;
@@ -91,7 +92,7 @@ pub fn recover(fs: &dyn FileSystem, out: &Path) -> Result<RecoverReport> {
     let _lock = fs.lock(&layout.lock()).map_err(Error::io("lock", layout.lock()))?.ok_or_else(live)?;
     let record = read_record(fs, &layout)?;
 
-    if kind(fs, layout.out())?.is_some() {
+    if kind(fs, layout.out())?.is_some() && kind(fs, &layout.children())?.is_none() {
         // The crash may have come between the rename and this.
         sync_parent(fs, &layout)?;
         let removal = remove_staging(fs, &layout, &record.children)?;
@@ -100,6 +101,10 @@ pub fn recover(fs: &dyn FileSystem, out: &Path) -> Result<RecoverReport> {
     let seal = layout.children().join(MANIFEST);
     let sealed = kind(fs, &layout.children())? == Some(Kind::Directory) && kind(fs, &seal)?.is_some();
     let Checked { problems, unknown } = if sealed { check_set(fs, &layout, &record)? } else { Checked::default() };
+    if sealed && problems.is_empty() && kind(fs, layout.out())?.is_some() {
+        // Its children are still here, so what stands at the target is not this set.
+        return Err(Error::TargetExists { path: layout.out().to_path_buf() });
+    }
     if sealed && problems.is_empty() {
         if !unknown.is_empty() {
             // Complete, but with something in it that would become visible: neither published nor thrown away.

@@ -30,6 +30,8 @@ use crate::route::ShardNumber;
 pub struct SplitRecord {
     /// The source.
     pub source: SourceLineage,
+    /// Its directory, resolved: nothing may be made in there. May be empty where there is no directory.
+    pub source_path: PathBuf,
     /// How documents are routed.
     pub routing: RoutingRecord,
     /// How children are made.
@@ -102,7 +104,16 @@ impl Staging {
 
     fn prepare(&mut self) -> Result<()> {
         let (fs, layout) = (self.fs.as_ref(), &self.layout);
-        self.lock = fs.lock(&layout.lock()).map_err(Error::io("lock", layout.lock()))?;
+        self.lock = match fs.lock(&layout.lock()) {
+            Ok(lock) => lock,
+            Err(error) => {
+                // A file system that cannot lock may have made the file all the same; nothing else is ours yet.
+                if let Ok(Some(Kind::File { .. })) = fs.kind(&layout.lock()) {
+                    fs.remove_file(&layout.lock()).map_err(Error::io("remove", layout.lock()))?;
+                }
+                return Err(Error::io("lock", layout.lock())(error));
+            }
+        };
         if self.lock.is_none() {
             // A `recover` got in between; the directory is its own now.
             self.closed = true;
@@ -250,7 +261,10 @@ fn check_target(fs: &dyn FileSystem, layout: &Layout, record: &SplitRecord) -> R
             )));
         }
     };
-    if !record.source.dir.is_empty() && canonical.starts_with(&record.source.dir) {
+    if record.source_path.as_os_str().is_empty() {
+        return Ok(());
+    }
+    if canonical.starts_with(&record.source_path) {
         return Err(Error::Usage(format!(
             "--out {} lies in the source {}, where nothing is written; choose a place outside",
             out.display(),

@@ -47,7 +47,8 @@ pub(super) fn acquire(dir: &Path, mode: LockMode, notes: &mut Vec<String>) -> Re
         }
         Err(source) => return Err(Error::Io { operation: "open the lock file", path, source }),
     };
-    match file.try_lock() {
+    // Shared: it keeps writers out, who lock exclusively, and lets other readers of ours in.
+    match file.try_lock_shared() {
         Ok(()) => Ok(Some(WriterLock { _file: file })),
         Err(TryLockError::WouldBlock) => Err(Error::SourceLocked { path }),
         Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => {

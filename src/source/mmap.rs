@@ -13,6 +13,10 @@ use crate::error::{Error, Result};
 /// The bytes live as long as any clone of the result, even if the file is unlinked meanwhile.
 #[expect(unsafe_code, reason = "a map cannot be made otherwise; who promises what is said below")]
 pub(super) fn map(path: &Path) -> Result<OwnedBytes> {
+    // Asked before opening: opening a pipe would wait for a writer.
+    if !std::fs::metadata(path).map_err(Error::io("open", path))?.is_file() {
+        return Err(Error::corrupt(path, "it is not a regular file"));
+    }
     let file = File::open(path).map_err(Error::io("open", path))?;
     if file.metadata().map_err(Error::io("stat", path))?.len() == 0 {
         return Ok(OwnedBytes::empty());

@@ -34,6 +34,20 @@ pub(super) struct Child {
     pub(super) damaged: bool,
 }
 
+/// Compares the source's files with their checksums.
+pub(super) fn check_source(
+    job: &VerifyJob<'_>,
+    progress: &dyn Progress,
+    cancel: &Cancel,
+    findings: &mut Vec<Finding>,
+) -> Result<()> {
+    for problem in job.source.check_checksums(job.threads, Stage::Verify, progress, cancel)? {
+        let message = format!("the source is damaged: {problem}");
+        findings.push(Finding::error(FindingKind::Checksum, message).in_file(job.source.dir().join(&problem.file)));
+    }
+    Ok(())
+}
+
 /// Checks the files of all children and opens what can be opened.
 pub(super) fn check(
     job: &VerifyJob<'_>,
@@ -131,12 +145,22 @@ fn managed(child: &Child, present: &BTreeSet<String>, expected: &BTreeSet<String
             );
         }
     };
-    let listed = std::fs::read(&path)
-        .map_err(|error| error.to_string())
-        .and_then(|bytes| serde_json::from_slice::<BTreeSet<String>>(&bytes).map_err(|error| error.to_string()));
+    let listed = match std::fs::read(&path) {
+        Ok(bytes) => serde_json::from_slice::<BTreeSet<String>>(&bytes).map_err(|error| error.to_string()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            return warn(1, "the list of managed files is not there".to_owned());
+        }
+        Err(error) => Err(error.to_string()),
+    };
     let listed = match listed {
         Ok(listed) => listed,
-        Err(error) => return warn(1, format!("the list of managed files cannot be read: {error}")),
+        Err(error) => {
+            // tantivy does without the list, but not with one that it cannot read.
+            let message =
+                format!("the list of managed files cannot be read, and so tantivy cannot open the index: {error}");
+            findings.push(Finding::error(FindingKind::ManagedFiles, message).in_child(child.shard).in_file(&path));
+            return;
+        }
     };
     let mut wanted: BTreeSet<String> = expected.intersection(present).cloned().collect();
     wanted.insert(META.to_owned());

@@ -42,6 +42,8 @@ pub struct VerifyJob<'a> {
     pub sample: usize,
     /// Names of files that may lie beside those of tantivy: manifests, sidecars.
     pub known_file: fn(&str) -> bool,
+    /// Whether the source's checksums were compared already; if not, full verification does.
+    pub source_checked: bool,
 }
 
 impl<'a> VerifyJob<'a> {
@@ -56,6 +58,7 @@ impl<'a> VerifyJob<'a> {
             threads: 0,
             sample: SAMPLE,
             known_file: |_| false,
+            source_checked: false,
         }
     }
 }
@@ -79,8 +82,10 @@ pub fn verify(job: &VerifyJob<'_>, progress: &dyn Progress, cancel: &Cancel) -> 
         seconds: 0.0,
     };
     if job.level != VerifyLevel::None {
-        let docs = if job.level == VerifyLevel::Full { 2 * job.source.num_docs() } else { 0 };
-        progress.begin(Stage::Verify, Work { docs, bytes: bytes_of(&job.children) });
+        let full = job.level == VerifyLevel::Full;
+        let docs = if full { 2 * job.source.num_docs() } else { 0 };
+        let source = if full && !job.source_checked { job.source.num_checked_bytes() } else { 0 };
+        progress.begin(Stage::Verify, Work { docs, bytes: source + bytes_of(&job.children) });
         run(job, progress, cancel, &mut report)?;
         progress.end(Stage::Verify);
     }
@@ -92,6 +97,10 @@ pub fn verify(job: &VerifyJob<'_>, progress: &dyn Progress, cancel: &Cancel) -> 
 
 fn run(job: &VerifyJob<'_>, progress: &dyn Progress, cancel: &Cancel, report: &mut VerifyReport) -> Result<()> {
     report.checks.push(Check::Files);
+    if job.level == VerifyLevel::Full && !job.source_checked {
+        // Children that repeat a damaged source faithfully would be found equal to it.
+        files::check_source(job, progress, cancel, &mut report.findings)?;
+    }
     let children = files::check(job, progress, cancel, &mut report.findings)?;
     report.children = children
         .iter()

@@ -110,7 +110,10 @@ pub(super) fn run(tracks: &[&dyn Track], source: &Path, threads: usize, cancel: 
     } else {
         let scope = crossbeam::thread::scope(|scope| {
             for _ in 1..threads {
-                scope.spawn(|_| work());
+                // Fewer threads do the same work.
+                if scope.builder().spawn(|_| work()).is_err() {
+                    break;
+                }
             }
             work();
         });

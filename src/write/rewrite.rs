@@ -17,7 +17,7 @@ use crate::error::{Error, Result};
 use crate::partition::{DocMap, Group};
 use crate::progress::{Cancel, Progress, Stage, Work};
 use crate::route::ShardNumber;
-use crate::source::Source;
+use crate::source::{Source, guard};
 use crate::threads;
 
 /// What a rewrite made.
@@ -44,7 +44,7 @@ pub struct SourceReads {
 
 /// Fails if some column cannot be written without changing a value. Writes nothing.
 pub fn check(source: &Source, map: &DocMap) -> Result<()> {
-    columns::check(source, &map.groups)
+    guard(source.dir(), "its columns", || columns::check(source, &map.groups))
 }
 
 /// Writes all child segments of `map`. `shards`: shard number by child index. Reports [`Stage::Write`] in source bytes.
@@ -96,6 +96,10 @@ struct Job<'a> {
 impl Job<'_> {
     fn group(&self, group: &Group, ids: &[String], threads: usize) -> Result<Rewritten> {
         self.cancel.check()?;
+        guard(self.source.dir(), "the source", || self.write_group(group, ids, threads))
+    }
+
+    fn write_group(&self, group: &Group, ids: &[String], threads: usize) -> Result<Rewritten> {
         let norms = norms::write(self.source, group, self.files, ids)?;
         let lengths =
             |field| norms.lengths.iter().find(|(with_norms, _)| *with_norms == field).map(|(_, sums)| sums.clone());

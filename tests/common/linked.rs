@@ -95,6 +95,7 @@ pub fn record(source: &Source, assignment: &Assignment) -> SplitRecord {
     let ids: Vec<String> = source.segments().iter().map(|segment| segment.id().to_owned()).collect();
     SplitRecord {
         source: SourceLineage::of(source).unwrap(),
+        source_path: std::fs::canonicalize(source.dir()).unwrap(),
         routing: RoutingRecord {
             split: SplitSpec::new(into),
             number_of_routing_shards: Some(1024),
