@@ -127,7 +127,7 @@ fn recover_keeps_a_complete_set_when_something_else_stands_at_the_target() {
 
     fs::remove_dir_all(&out).unwrap();
     assert_eq!(recover(&RealFs, &out).unwrap().action, RecoverAction::Published);
-    assert!(out.join("1/meta.json").is_file());
+    assert!(out.join("11/meta.json").is_file());
 }
 
 #[test]

@@ -15,7 +15,8 @@ use crate::error::{Error, Result};
 pub(super) fn map(path: &Path) -> Result<OwnedBytes> {
     // Asked before opening: opening a pipe would wait for a writer.
     if !std::fs::metadata(path).map_err(Error::io("open", path))?.is_file() {
-        return Err(Error::corrupt(path, "it is not a regular file"));
+        let problem = std::io::Error::new(std::io::ErrorKind::InvalidInput, "it is not a regular file");
+        return Err(Error::io("open", path)(problem));
     }
     let file = File::open(path).map_err(Error::io("open", path))?;
     if file.metadata().map_err(Error::io("stat", path))?.len() == 0 {
