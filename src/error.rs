@@ -279,6 +279,14 @@ impl Error {
         line
     }
 
+    /// Whether the process ran out of something (file descriptors, memory), so that the file is not to blame.
+    #[must_use]
+    pub fn is_shortage(&self) -> bool {
+        let (Error::Io { source, .. } | Error::Unreadable { source, .. }) = self else { return false };
+        // EMFILE and ENFILE have no kind of their own; 24 and 23 on every Unix.
+        source.kind() == io::ErrorKind::OutOfMemory || cfg!(unix) && matches!(source.raw_os_error(), Some(23 | 24))
+    }
+
     /// The class of this failure.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
@@ -291,6 +299,7 @@ impl Error {
             | Error::Defect { .. } => ErrorKind::Failed,
             Error::Field { .. } | Error::Route(_) | Error::Usage(_) | Error::ColumnTypes { .. } => ErrorKind::Usage,
             Error::Difference(_) => ErrorKind::Difference,
+            Error::Unreadable { .. } if self.is_shortage() => ErrorKind::Failed,
             Error::Unreadable { .. }
             | Error::NotAnIndex { .. }
             | Error::SourceLocked { .. }
@@ -308,6 +317,21 @@ impl Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[cfg(unix)]
+    #[test]
+    fn a_process_that_ran_out_of_descriptors_blames_no_file() {
+        let error = |code: i32| Error::Unreadable {
+            operation: "open",
+            path: PathBuf::from("a.term"),
+            source: io::Error::from_raw_os_error(code),
+        };
+        let (too_many_open, no_such_file) = (24, 2);
+        assert!(error(too_many_open).is_shortage());
+        assert_eq!(error(too_many_open).kind(), ErrorKind::Failed);
+        assert!(!error(no_such_file).is_shortage());
+        assert_eq!(error(no_such_file).kind(), ErrorKind::Source);
+    }
 
     #[test]
     fn the_line_ends_in_the_cause() {

@@ -68,10 +68,13 @@ pub(super) fn check(
                 files.extend(there.map(|file| (children.len(), file)));
                 match guard(path, "the index", || Source::open(path, LockMode::None)) {
                     Ok(index) => child.index = Some(index),
+                    Err(error) if error.is_shortage() => return Err(error),
                     Err(error) => findings.push(unreadable(&child, &error)),
                 }
                 metadata::compare(job.source, &child, &meta, findings);
             }
+            // Says nothing of the child.
+            Err(error) if error.is_shortage() => return Err(error),
             Err(error) => findings.push(unreadable(&child, &error)),
         }
         children.push(child);
