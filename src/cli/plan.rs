@@ -8,7 +8,7 @@ use shardsplit::Result;
 use shardsplit::job::Job;
 use shardsplit::partition::{KeyPlane, KeyPolicies, MAX_DOCS_PER_SEGMENT, SegmentMode};
 use shardsplit::plan::{Method, Plan};
-use shardsplit::route::{RoutingFunction, SplitSpec};
+use shardsplit::route::{RoutingFunction, ShardNumber, SplitSpec};
 use shardsplit::verify::VerifyLevel;
 
 use super::args::{self, IndexArgs, PolicyArgs, RoutingArgs, ThreadArgs};
@@ -160,31 +160,8 @@ pub(crate) fn show(job: &Job, console: &Console) -> Result<Exit> {
 
 fn text(plan: &Plan) -> String {
     let mut text = format!("{}\n\n", headline("plan: split", plan));
-    let mut table = Table::new([
-        ("shard", Align::Right),
-        ("documents", Align::Right),
-        ("share", Align::Right),
-        ("segments", Align::Right),
-        ("predicted size", Align::Right),
-    ]);
-    let docs: u64 = plan.children.iter().map(|child| child.docs).sum();
-    for child in &plan.children {
-        table.row([
-            child.shard.to_string(),
-            human::count(child.docs),
-            human::share(child.docs, docs),
-            human::count(child.segments as u64),
-            human::bytes(child.predicted_bytes),
-        ]);
-    }
-    table.row([
-        "total".to_owned(),
-        human::count(docs),
-        human::share(docs, docs),
-        human::count(plan.children.iter().map(|child| child.segments as u64).sum::<u64>()),
-        human::bytes(plan.children.iter().map(|child| child.predicted_bytes).sum()),
-    ]);
-    text.push_str(&table.render());
+    let children = plan.children.iter().map(|child| (child.shard, child.docs, child.segments, child.predicted_bytes));
+    text.push_str(&children_table("predicted size", children));
 
     let mut facts = Table::new([("", Align::Left), ("", Align::Left)]);
     let mut fact = |name: &str, value: String| facts.row([name.to_owned(), value]);
@@ -255,4 +232,30 @@ pub(crate) fn plane_name(plane: KeyPlane) -> &'static str {
         KeyPlane::Terms => "its terms",
         KeyPlane::Store => "the doc store",
     }
+}
+
+/// A line per child (shard number, documents, segments, bytes) and one for all; `size` says what the bytes are.
+pub(super) fn children_table(
+    size: &'static str,
+    children: impl Iterator<Item = (ShardNumber, u64, usize, u64)> + Clone,
+) -> String {
+    let mut table = Table::new([
+        ("shard", Align::Right),
+        ("documents", Align::Right),
+        ("share", Align::Right),
+        ("segments", Align::Right),
+        (size, Align::Right),
+    ]);
+    let all = children
+        .clone()
+        .fold((0, 0, 0), |all, (_, docs, segments, bytes)| (all.0 + docs, all.1 + segments, all.2 + bytes));
+    let mut row = |name: String, (docs, segments, bytes): (u64, usize, u64)| {
+        let share = human::share(docs, all.0);
+        table.row([name, human::count(docs), share, human::count(segments as u64), human::bytes(bytes)]);
+    };
+    for (shard, docs, segments, bytes) in children {
+        row(shard.to_string(), (docs, segments, bytes));
+    }
+    row("total".to_owned(), all);
+    table.render()
 }

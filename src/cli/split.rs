@@ -51,31 +51,9 @@ pub(crate) fn run(args: &SplitArgs, console: &Console) -> Result<Exit> {
 
 fn text(report: &SplitReport) -> String {
     let mut text = format!("{}\n\n", plan::headline("split", &report.plan));
-    let mut table = Table::new([
-        ("shard", Align::Right),
-        ("documents", Align::Right),
-        ("share", Align::Right),
-        ("segments", Align::Right),
-        (if report.plan.method == Method::Link { "linked size" } else { "size" }, Align::Right),
-    ]);
-    let docs: u64 = report.children.iter().map(|child| child.docs).sum();
-    for child in &report.children {
-        table.row([
-            child.shard.to_string(),
-            human::count(child.docs),
-            human::share(child.docs, docs),
-            human::count(child.segments as u64),
-            human::bytes(child.bytes),
-        ]);
-    }
-    table.row([
-        "total".to_owned(),
-        human::count(docs),
-        human::share(docs, docs),
-        human::count(report.children.iter().map(|child| child.segments as u64).sum::<u64>()),
-        human::bytes(report.children.iter().map(|child| child.bytes).sum()),
-    ]);
-    text.push_str(&table.render());
+    let size = if report.plan.method == Method::Link { "linked size" } else { "size" };
+    let children = report.children.iter().map(|child| (child.shard, child.docs, child.segments, child.bytes));
+    text.push_str(&plan::children_table(size, children));
 
     let mut facts = Table::new([("", Align::Left), ("", Align::Left)]);
     facts.row(["keys".to_owned(), plan::keys(&report.plan)]);
