@@ -92,6 +92,7 @@ pub fn recover(fs: &dyn FileSystem, out: &Path) -> Result<RecoverReport> {
     let _lock = fs.lock(&layout.lock()).map_err(Error::io("lock", layout.lock()))?.ok_or_else(live)?;
     let record = read_record(fs, &layout)?;
 
+    // Where its children are still staged, what stands at the target is not this set; the rename below replaces nothing.
     if kind(fs, layout.out())?.is_some() && kind(fs, &layout.children())?.is_none() {
         // The crash may have come between the rename and this.
         sync_parent(fs, &layout)?;
@@ -101,10 +102,6 @@ pub fn recover(fs: &dyn FileSystem, out: &Path) -> Result<RecoverReport> {
     let seal = layout.children().join(MANIFEST);
     let sealed = kind(fs, &layout.children())? == Some(Kind::Directory) && kind(fs, &seal)?.is_some();
     let Checked { problems, unknown } = if sealed { check_set(fs, &layout, &record)? } else { Checked::default() };
-    if sealed && problems.is_empty() && kind(fs, layout.out())?.is_some() {
-        // Its children are still here, so what stands at the target is not this set.
-        return Err(Error::TargetExists { path: layout.out().to_path_buf() });
-    }
     if sealed && problems.is_empty() {
         if !unknown.is_empty() {
             // Complete, but with something in it that would become visible: neither published nor thrown away.
