@@ -1,23 +1,13 @@
 //! Children are ordinary indexes: tantivy searches them, writes to them, merges them, and nobody else notices.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::cast_possible_truncation,
-    clippy::panic,
-    reason = "a test may stop at what it does not expect"
-)]
-
-mod common;
-
+use crate::common;
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use common::content::Content;
-use common::files::{assert_source_unchanged, snapshot};
-use common::fixture::{Batch, Fixture};
-use common::{documents, oracle, schema, search};
+use crate::common::content::Content;
+use crate::common::files::{assert_source_unchanged, snapshot};
+use crate::common::fixture::{Batch, Fixture};
+use crate::common::{documents, oracle, schema, search};
 use shardsplit::job::Job;
 use shardsplit::partition::{KeySpec, SegmentMode};
 use shardsplit::plan::Method;

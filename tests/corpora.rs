@@ -1,20 +1,9 @@
 //! Real documents in 47 languages and more, indexed with every field type, split by id and by routing value.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::cast_possible_truncation,
-    clippy::panic,
-    reason = "a test may stop at what it does not expect"
-)]
-
-mod common;
-
-use common::check::assert_split;
-use common::content::Content;
-use common::corpora;
-use common::routing::Routing;
+use crate::common::check::assert_split;
+use crate::common::content::Content;
+use crate::common::corpora;
+use crate::common::routing::Routing;
 use shardsplit::job::Job;
 use shardsplit::partition::{KeySpec, SegmentMode};
 use shardsplit::plan::Method;

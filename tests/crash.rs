@@ -1,17 +1,7 @@
 //! A run is failed, killed, or loses its power at every single step, and so is `recover`: the target is whole or absent,
 //! nothing else changes, `recover` tidies up, and a second run succeeds.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::cast_possible_truncation,
-    reason = "a test that panics has failed"
-)]
-
-#[path = "common/linked.rs"]
-mod linked;
-
+use crate::linked;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

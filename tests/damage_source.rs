@@ -3,23 +3,12 @@
 //! With a checksum that fits, damage reaches the parsers behind it; without, whatever opening lets pass must be found
 //! by comparing checksums.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::cast_possible_truncation,
-    clippy::panic,
-    reason = "a test may stop at what it does not expect"
-)]
-
-mod small_index;
-
 use std::fs;
 use std::path::Path;
 
+use crate::small_index::{EXTENSIONS, SmallIndex, seal, split};
 use shardsplit::inspect::inspect;
 use shardsplit::progress::{Cancel, Silent, Stage};
-use small_index::{EXTENSIONS, SmallIndex, seal, split};
 
 /// Opens the index and looks at everything that opening lets through; whether that went well.
 fn survives(index: &SmallIndex) -> bool {

@@ -1,21 +1,10 @@
 //! The bundled index is what its generator makes.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::cast_possible_truncation,
-    clippy::panic,
-    reason = "a test may stop at what it does not expect"
-)]
-
-mod common;
-#[path = "../benches/corpus/mod.rs"]
-mod corpus;
-
+use crate::common;
+use crate::corpus;
 use std::path::Path;
 
-use common::content::{Content, Doc};
+use crate::common::content::{Content, Doc};
 
 #[test]
 fn the_bundled_index_holds_the_generators_documents() {

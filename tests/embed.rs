@@ -1,22 +1,13 @@
 //! The library as a cluster manager uses it: several shards of one index split at the same time, from threads of its own,
 //! with progress collected and one job called off.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "a test may stop at what it does not expect"
-)]
-
-mod common;
-
+use crate::common;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Mutex;
 
-use common::fixture::Fixture;
-use common::routing::{self, Routing};
+use crate::common::fixture::Fixture;
+use crate::common::routing::{self, Routing};
 use shardsplit::job::Job;
 use shardsplit::progress::{Cancel, Progress, Stage, Work};
 use shardsplit::route::SplitSpec;

@@ -1,24 +1,14 @@
 //! The judges are judged: what is right must pass, and every kind of wrong must be found.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::cast_possible_truncation,
-    clippy::panic,
-    reason = "a test may stop at what it does not expect"
-)]
-
-mod common;
-
+use crate::common;
 use std::path::Path;
 
-use common::anew;
-use common::check::differences;
-use common::content::Content;
-use common::fixture::{Fixture, fixtures, sort_kinds};
-use common::oracle::{content_differences, filtered_merge};
-use common::routing::{self, Routing};
+use crate::common::anew;
+use crate::common::check::differences;
+use crate::common::content::Content;
+use crate::common::fixture::{Fixture, fixtures, sort_kinds};
+use crate::common::oracle::{content_differences, filtered_merge};
+use crate::common::routing::{self, Routing};
 use proptest::prelude::*;
 use shardsplit::route::{RoutingFunction, SplitSpec};
 use tantivy::schema::{FAST, INDEXED, IndexRecordOption, STORED, STRING, Schema, TextFieldIndexing, TextOptions};

@@ -2,25 +2,14 @@
 //! DocId, dictionaries, columns with type and cardinality, norms, stored values. Token totals apart: tantivy estimates
 //! them where documents are left out, and ours are exact.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::cast_possible_truncation,
-    clippy::panic,
-    reason = "a test may stop at what it does not expect"
-)]
-
-mod common;
-
 use std::path::Path;
 
-use common::content::Content;
-use common::corpora;
-use common::fixture::{Fixture, sort_kinds};
-use common::oracle::{content_differences, filtered_merge};
-use common::routing::Routing;
-use common::shared::{self, READABLE};
+use crate::common::content::Content;
+use crate::common::corpora;
+use crate::common::fixture::{Fixture, sort_kinds};
+use crate::common::oracle::{content_differences, filtered_merge};
+use crate::common::routing::Routing;
+use crate::common::shared::{self, READABLE};
 use shardsplit::job::Job;
 use shardsplit::partition::KeySpec;
 use shardsplit::progress::{Cancel, Silent};

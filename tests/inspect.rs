@@ -1,21 +1,10 @@
 //! An inspection says what is on disk, to the byte.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::cast_possible_truncation,
-    clippy::panic,
-    reason = "a test may stop at what it does not expect"
-)]
-
-mod small_index;
-
 use std::fs;
 
+use crate::small_index::{EXTENSIONS, SmallIndex};
 use serde_json::Value;
 use shardsplit::inspect::{Inspection, inspect};
-use small_index::{EXTENSIONS, SmallIndex};
 
 fn inspection(index: &SmallIndex) -> Inspection {
     inspect(&index.open().unwrap()).unwrap()

@@ -1,16 +1,6 @@
 //! Method `link`: children share the source's files, own their documents, and are ordinary indexes.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::cast_possible_truncation,
-    reason = "a test that panics has failed"
-)]
-
-#[path = "common/linked.rs"]
-mod linked;
-
+use crate::linked;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::io::{self, Read};

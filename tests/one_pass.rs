@@ -1,18 +1,8 @@
 //! A rewrite reads each plane of the source once, however many children there are.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "a test may stop at what it does not expect"
-)]
-
-mod common;
-
 use std::path::Path;
 
-use common::fixture::Fixture;
+use crate::common::fixture::Fixture;
 use shardsplit::job::Job;
 use shardsplit::partition::SegmentMode;
 use shardsplit::progress::{Cancel, Silent};

@@ -4,24 +4,13 @@
 //! `SHARDSPLIT_CASES` sets how many indexes are tried (default 100, about a minute). A failing case is shrunk and
 //! printed; a file beside this one keeps its seed.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::cast_possible_truncation,
-    clippy::panic,
-    reason = "a test may stop at what it does not expect"
-)]
-
-mod common;
-
-use common::anew;
-use common::check::assert_split;
-use common::content::Content;
-use common::documents::{self, RoutingValues};
-use common::files::{assert_source_unchanged, snapshot};
-use common::fixture::fixtures;
-use common::routing::Routing;
+use crate::common::anew;
+use crate::common::check::assert_split;
+use crate::common::content::Content;
+use crate::common::documents::{self, RoutingValues};
+use crate::common::files::{assert_source_unchanged, snapshot};
+use crate::common::fixture::fixtures;
+use crate::common::routing::Routing;
 use proptest::prelude::*;
 use shardsplit::job::Job;
 use shardsplit::partition::{KeySpec, SegmentMode};

@@ -1,16 +1,6 @@
 //! `recover` and staging where somebody else has been: forged manifests, symbolic links, foreign names, damaged sets.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::cast_possible_truncation,
-    reason = "a test that panics has failed"
-)]
-
-#[path = "common/linked.rs"]
-mod linked;
-
+use crate::linked;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

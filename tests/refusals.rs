@@ -1,23 +1,13 @@
 //! What cannot be split is refused at opening, with an error of the right kind that names the file.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::cast_possible_truncation,
-    clippy::panic,
-    reason = "a test may stop at what it does not expect"
-)]
-
-mod small_index;
-
+use crate::small_index;
 use std::fs;
 
+use crate::small_index::{EXTENSIONS, SmallIndex, assert_corrupt, assert_unsupported, set_u32};
 use serde_json::json;
 use shardsplit::error::ErrorKind;
 use shardsplit::source::{LockMode, Source, StoreCodec};
 use shardsplit::{Error, Result};
-use small_index::{EXTENSIONS, SmallIndex, assert_corrupt, assert_unsupported, set_u32};
 
 #[test]
 fn a_sound_index_opens_without_notes() {

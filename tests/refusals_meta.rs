@@ -1,22 +1,11 @@
 //! What `meta.json` says and cannot be carried over, or contradicts itself, is refused at opening.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::cast_possible_truncation,
-    clippy::panic,
-    reason = "a test may stop at what it does not expect"
-)]
-
-mod small_index;
-
 use std::fs;
 use std::path::PathBuf;
 
+use crate::small_index::{SmallIndex, assert_corrupt, assert_unsupported};
 use serde_json::{Value, json};
 use shardsplit::Error;
-use small_index::{SmallIndex, assert_corrupt, assert_unsupported};
 
 fn meta_json(index: &SmallIndex) -> PathBuf {
     index.dir().join("meta.json")

@@ -1,23 +1,12 @@
 //! Bugs that were found once, each as a test of its whole kind.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "a test may stop at what it does not expect"
-)]
-
-mod common;
-#[path = "common/linked.rs"]
-mod linked;
-
+use crate::linked;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use common::files::copy_dir;
-use common::fixture::Fixture;
+use crate::common::files::copy_dir;
+use crate::common::fixture::Fixture;
 use shardsplit::job::Job;
 use shardsplit::plan::Method;
 use shardsplit::progress::{Cancel, Silent};

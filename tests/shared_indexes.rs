@@ -1,21 +1,10 @@
 //! Indexes that other people's programs wrote, split every way; and those that cannot be read, refused by name.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::cast_possible_truncation,
-    clippy::panic,
-    reason = "a test may stop at what it does not expect"
-)]
-
-mod common;
-
-use common::check::assert_split;
-use common::content::Content;
-use common::files::{assert_source_unchanged, snapshot};
-use common::routing::Routing;
-use common::shared::{self, READABLE, Shared};
+use crate::common::check::assert_split;
+use crate::common::content::Content;
+use crate::common::files::{assert_source_unchanged, snapshot};
+use crate::common::routing::Routing;
+use crate::common::shared::{self, READABLE, Shared};
 use shardsplit::error::ErrorKind;
 use shardsplit::job::Job;
 use shardsplit::partition::SegmentMode;

@@ -1,26 +1,15 @@
 //! The source's writer lock is tantivy's own, and opening changes nothing else.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::cast_possible_truncation,
-    clippy::panic,
-    reason = "a test may stop at what it does not expect"
-)]
-
-mod small_index;
-
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 use std::time::SystemTime;
 
+use crate::small_index::SmallIndex;
 use shardsplit::Error;
 use shardsplit::error::ErrorKind;
 use shardsplit::source::{LockMode, Source};
-use small_index::SmallIndex;
 use tantivy::{Index, IndexWriter, TantivyDocument, TantivyError};
 
 fn writer(dir: &Path) -> tantivy::Result<IndexWriter<TantivyDocument>> {

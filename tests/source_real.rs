@@ -2,15 +2,6 @@
 //!
 //! They are not part of this project; without them these tests say that they were skipped.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::cast_possible_truncation,
-    clippy::panic,
-    reason = "a test may stop at what it does not expect"
-)]
-
 use std::path::PathBuf;
 
 use shardsplit::Error;

@@ -1,14 +1,5 @@
 //! Every shape of index that tantivy writes opens: all field types, all codecs, merges, sorting, no documents at all.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::cast_possible_truncation,
-    clippy::panic,
-    reason = "a test may stop at what it does not expect"
-)]
-
 use serde_json::json;
 use shardsplit::inspect::inspect;
 use shardsplit::progress::{Cancel, Silent, Stage};

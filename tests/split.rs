@@ -1,24 +1,14 @@
 //! What a split promises whatever the documents are: same bytes, source untouched, order, settings, odd sizes.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::cast_possible_truncation,
-    clippy::panic,
-    reason = "a test may stop at what it does not expect"
-)]
-
-mod common;
-
+use crate::common;
 use std::path::Path;
 
-use common::check::assert_split;
-use common::content::Content;
-use common::documents::RoutingValues;
-use common::files::{assert_same_bytes, assert_source_unchanged, snapshot};
-use common::fixture::{Batch, Fixture, sort_kinds};
-use common::routing::Routing;
+use crate::common::check::assert_split;
+use crate::common::content::Content;
+use crate::common::documents::RoutingValues;
+use crate::common::files::{assert_same_bytes, assert_source_unchanged, snapshot};
+use crate::common::fixture::{Batch, Fixture, sort_kinds};
+use crate::common::routing::Routing;
 use shardsplit::job::Job;
 use shardsplit::partition::{KeySpec, SegmentMode};
 use shardsplit::plan::Method;

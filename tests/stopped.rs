@@ -1,25 +1,14 @@
 //! Jobs that must stop: before anything is written where the request or the documents are wrong, and without a trace
 //! when they are interrupted.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::cast_possible_truncation,
-    clippy::panic,
-    reason = "a test may stop at what it does not expect"
-)]
-
-mod common;
-
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-use common::check::assert_split;
-use common::content::Content;
-use common::files::{assert_source_unchanged, snapshot};
-use common::fixture::Fixture;
-use common::routing::{Routing, hash};
+use crate::common::check::assert_split;
+use crate::common::content::Content;
+use crate::common::files::{assert_source_unchanged, snapshot};
+use crate::common::fixture::Fixture;
+use crate::common::routing::{Routing, hash};
 use shardsplit::error::{Error, ErrorKind};
 use shardsplit::job::Job;
 use shardsplit::partition::{KeyPolicies, KeyProblems, Policy};

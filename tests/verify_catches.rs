@@ -4,15 +4,6 @@
 //! them; each test then spoils one thing, by indexing altered documents or by patching bytes (with the checksum made
 //! right again, so that content must show it), and asks for the finding that names it.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::cast_possible_truncation,
-    reason = "a test may stop at what it does not expect"
-)]
-
 use std::collections::BTreeSet;
 use std::net::Ipv6Addr;
 use std::path::{Path, PathBuf};

@@ -20,16 +20,6 @@
 //! Nothing here uses `shardsplit`'s own reading, routing or verifying code: a judge who borrows the author's code
 //! inherits the author's mistakes.
 
-#![allow(dead_code, reason = "every test binary uses its own part")]
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::cast_possible_truncation,
-    clippy::panic,
-    reason = "a broken fixture has to stop its test"
-)]
-
 pub mod anew;
 pub mod check;
 pub mod columns;

@@ -1,7 +1,5 @@
 //! A small index with every kind of file, and the means to damage it.
 
-#![allow(dead_code, reason = "every test binary uses another part of it")]
-
 use std::fs;
 use std::path::{Path, PathBuf};
 

@@ -1,6 +1,4 @@
 //! A small source, and a split of it by method `link`: the shortest whole run there is.
-#![allow(dead_code, reason = "every test binary uses its own part")]
-
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;

@@ -1,0 +1,7 @@
+//! The real binary: flags, exit codes, streams, JSON lines, and the main job from the shell.
+
+mod place;
+mod refusals;
+mod streams;
+mod usage;
+mod work;

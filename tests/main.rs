@@ -1,0 +1,59 @@
+//! The integration tests: one binary, so that tantivy is linked once. One module a kind; `cargo test --test all split::`
+//! runs one of them.
+//!
+//! | modules | what they try |
+//! |---|---|
+//! | `split`, `embed`, `one_pass`, `stopped`, `inspect`, `data` | what a job promises, on indexes made here |
+//! | `property`, `golden_oracle`, `fixtures_selftest` | any index, against documents indexed anew and `merge_filtered_segments` |
+//! | `shared_indexes`, `source_real`, `corpora` | indexes and documents that others wrote |
+//! | `routing` | published vectors |
+//! | `refusals`, `refusals_meta`, `damage_source`, `source_shapes`, `source_lock` | what is refused, and how it is said |
+//! | `link_files`, `children` | linked files, and children in the hands of a tantivy writer |
+//! | `crash`, `recover` | failures, kills and lost power at every step |
+//! | `verify_catches` | what verification must find |
+//! | `regression` | faults that were mended |
+//! | `cli` | the program |
+//!
+//! Shared: `common`, `linked`, `small_index`, and the documents of the benches as `corpus`.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::cast_possible_truncation,
+    clippy::panic,
+    reason = "a test may stop at what it does not expect"
+)]
+
+#[path = "../benches/corpus/mod.rs"]
+mod corpus;
+
+mod common;
+mod linked;
+mod small_index;
+
+mod children;
+mod cli;
+mod corpora;
+mod crash;
+mod damage_source;
+mod data;
+mod embed;
+mod fixtures_selftest;
+mod golden_oracle;
+mod inspect;
+mod link_files;
+mod one_pass;
+mod property;
+mod recover;
+mod refusals;
+mod refusals_meta;
+mod regression;
+mod routing;
+mod shared_indexes;
+mod source_lock;
+mod source_real;
+mod source_shapes;
+mod split;
+mod stopped;
+mod verify_catches;
