@@ -9,7 +9,7 @@
 //! and 4 back, or 8 and 8 where segment and document numbers do not fit 32 bits together.
 
 use super::assignment::{Assignment, NO_CHILD};
-use super::pairs::Pairs;
+use super::pairs::{NOTHING, Pairs};
 use super::sort::SortKeys;
 use crate::error::{Error, Result};
 use crate::source::{MAX_DOCS, Source};
@@ -27,6 +27,9 @@ pub enum SegmentMode {
 
 /// Most documents in a child segment: tantivy refuses to merge beyond.
 pub const MAX_DOCS_PER_SEGMENT: u32 = MAX_DOCS;
+
+/// What [`Group::lookup_all`] gives for a document that goes nowhere: deleted.
+pub const NO_OUTPUT: u32 = NOTHING;
 
 /// A segment that will be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,6 +72,16 @@ impl Group {
     pub fn lookup(&self, segment: usize, doc: u32) -> Option<(usize, u32)> {
         let (output, doc) = self.forward.get(segment)?.get(doc as usize)?;
         Some((output as usize, doc))
+    }
+
+    /// [`Group::lookup`] of many documents of one segment; an output of [`NO_OUTPUT`] for those that go nowhere. Faster
+    /// than one by one: cache misses overlap.
+    #[inline]
+    pub fn lookup_all(&self, segment: usize, docs: &[u32], targets: &mut [(u32, u32)]) {
+        match self.forward.get(segment) {
+            Some(pairs) => pairs.gather(docs, targets),
+            None => targets.fill((NO_OUTPUT, 0)),
+        }
     }
 
     /// Documents of an output by ascending new DocId.

@@ -17,6 +17,6 @@ mod tests;
 mod walk;
 
 pub use assignment::{Assigned, Assignment, Census, NO_CHILD, SegmentCensus, assign};
-pub use docmap::{DocMap, Group, MAX_DOCS_PER_SEGMENT, Output, RowAddr, SegmentMode};
+pub use docmap::{DocMap, Group, MAX_DOCS_PER_SEGMENT, NO_OUTPUT, Output, RowAddr, SegmentMode};
 pub use keys::{KeyPlane, KeyReading, KeySpec, usable_key_fields};
 pub use problems::{DocAddress, KeyPolicies, KeyProblems, Policy};

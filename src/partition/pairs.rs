@@ -1,5 +1,8 @@
 //! Arrays of optional pairs of numbers, in 32 bits each where they fit.
 
+/// No left part.
+pub(super) const NOTHING: u32 = u32::MAX;
+
 /// Pairs by index.
 #[derive(Debug)]
 pub(super) enum Pairs {
@@ -57,6 +60,28 @@ impl Pairs {
     }
 }
 
+impl Pairs {
+    /// The pairs at `indexes`; a left part of [`NOTHING`] where there is none. One tight loop, so that cache misses overlap.
+    #[inline]
+    pub(super) fn gather(&self, indexes: &[u32], found: &mut [(u32, u32)]) {
+        match self {
+            Pairs::Narrow { shift, pairs } => {
+                for (slot, &index) in found.iter_mut().zip(indexes) {
+                    let pair = pairs.get(index as usize).copied().unwrap_or(u32::MAX);
+                    let left = if pair == u32::MAX { NOTHING } else { pair >> shift };
+                    *slot = (left, pair & ((1 << shift) - 1));
+                }
+            }
+            Pairs::Wide { pairs } => {
+                for (slot, &index) in found.iter_mut().zip(indexes) {
+                    // Nothing is all ones, and so is its left half.
+                    *slot = halves(pairs.get(index as usize).copied().unwrap_or(u64::MAX));
+                }
+            }
+        }
+    }
+}
+
 fn halves(pair: u64) -> (u32, u32) {
     let low = pair & u64::from(u32::MAX);
     (u32::try_from(pair >> 32).unwrap_or(u32::MAX), u32::try_from(low).unwrap_or(u32::MAX))
@@ -81,6 +106,11 @@ mod tests {
             }
             assert_eq!(pairs.get(3), None, "{lefts} x {rights}");
             assert_eq!(pairs.get(4), None);
+            let mut found = [(0, 0); 5];
+            pairs.gather(&[4, 3, 2, 1, 0], &mut found);
+            let expected: Vec<(u32, u32)> = extremes.iter().rev().copied().collect();
+            assert_eq!(&found[2..], expected.as_slice(), "{lefts} x {rights}");
+            assert_eq!((found[0].0, found[1].0), (NOTHING, NOTHING));
         }
     }
 }

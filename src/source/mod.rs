@@ -8,6 +8,7 @@
 
 mod bytes;
 mod checksum;
+pub(crate) mod dictionary;
 mod directory;
 mod guard;
 mod lock;

@@ -88,7 +88,8 @@ pub(super) fn write(source: &Source, group: &Group, files: &dyn ChildFiles, ids:
             sums.most.push(most);
         }
         for (segment, norms) in segments.iter().enumerate() {
-            for (doc, &id) in (0..).zip(norms.iter().flat_map(|norms| norms.iter())) {
+            let norms = norms.as_ref().map_or(&[][..], OwnedBytes::as_slice);
+            for (doc, &id) in (0..).zip(norms) {
                 if group.lookup(segment, doc).is_none() {
                     sums.dropped += lengths.get(usize::from(id)).copied().unwrap_or(0);
                     sums.exact &= id < FIRST_LOSSY;

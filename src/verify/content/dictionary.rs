@@ -11,6 +11,7 @@ use tantivy::termdict::TermDictionary;
 
 /// Transitions from which on a node has a table (tantivy-fst 0.5, `src/raw/node.rs`).
 const WIDE: usize = 32;
+const NOT_FOUND: &str = "is not found by looking it up";
 /// Of the others every so many terms are looked up too.
 const LOOKUP: u64 = 64;
 
@@ -38,6 +39,12 @@ impl<'a> EntryCheck<'a> {
     /// For the terms from ordinal `start` on.
     pub(super) fn new(dictionary: &'a TermDictionary, start: u64) -> EntryCheck<'a> {
         EntryCheck { dictionary, previous: None, levels: Vec::new(), depths: 0, inner: start > 0 }
+    }
+
+    /// Whether tantivy finds `term` where it was read, if it is the turn of the term with this ordinal.
+    pub(super) fn sample(&self, (term, info): (&[u8], &TermInfo), ordinal: u64) -> io::Result<Option<String>> {
+        let missed = ordinal.is_multiple_of(LOOKUP) && self.dictionary.get(term)?.as_ref() != Some(info);
+        Ok(missed.then(|| NOT_FOUND.to_owned()))
     }
 
     /// What is wrong with the entry of `term`, whose place is `ordinal`; `found`: the ordinal it has.
@@ -100,7 +107,7 @@ impl<'a> EntryCheck<'a> {
             lookup = true;
         }
         if lookup && self.dictionary.get(term)?.as_ref() != Some(info) {
-            problem = Some("is not found by looking it up".to_owned());
+            problem = Some(NOT_FOUND.to_owned());
         }
         Ok(problem)
     }

@@ -1,81 +1,109 @@
 //! One pair of lanes per document of a segment, added to by several threads.
 //!
-//! 16 bytes per document. Documents are cut into stripes with a lock each: a posting block takes one lock per stripe
-//! it touches, not one per posting. Sums wrap and commute, so the result does not depend on threads.
+//! 16 bytes per document. Documents are cut into stripes with a lock each. Postings come in no order that caches like, so
+//! items wait in a small buffer per stripe and are added many at a time: one lock for all of them, and a stripe stays in
+//! the cache meanwhile. Sums wrap and commute, so the result does not depend on threads.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::digest::Lanes;
 
-/// Documents per lock.
-const STRIPE: usize = 4096;
+/// Fewest documents per stripe.
+const STRIPE: usize = 2_048;
+/// Most stripes per segment, which bounds what waits.
+const STRIPES: usize = 512;
+/// Items that wait per stripe and adder.
+const WAITING: usize = 32;
 
 /// The lanes of all documents of a segment.
 #[derive(Debug)]
 pub(crate) struct SegmentLanes {
     stripes: Vec<Mutex<Vec<Lanes>>>,
+    max_doc: u32,
+    /// Documents per stripe are 1 << shift.
+    shift: u32,
 }
 
 impl SegmentLanes {
     /// Empty documents 0..`max_doc`.
     pub(crate) fn new(max_doc: u32) -> SegmentLanes {
         let len = max_doc as usize;
+        let stripe = STRIPE.max(len.div_ceil(STRIPES)).next_power_of_two();
         let stripes =
-            (0..len).step_by(STRIPE).map(|start| Mutex::new(vec![Lanes::default(); STRIPE.min(len - start)])).collect();
-        SegmentLanes { stripes }
+            (0..len).step_by(stripe).map(|start| Mutex::new(vec![Lanes::default(); stripe.min(len - start)])).collect();
+        SegmentLanes { stripes, max_doc, shift: stripe.trailing_zeros() }
     }
 
-    /// Begins to add to documents that come in any order, best in runs.
+    /// Begins to add to documents, in any order. Everything was added when the adder is dropped.
     pub(crate) fn adder(&self) -> Adder<'_> {
-        Adder { lanes: self, held: None }
+        Adder { lanes: self, waiting: self.stripes.iter().map(|_| Vec::with_capacity(WAITING)).collect() }
     }
 
     /// The lanes of one document.
     pub(crate) fn get(&self, doc: u32) -> Lanes {
-        let stripe = self.stripes.get(doc as usize / STRIPE);
-        let lanes = stripe.and_then(|stripe| {
-            stripe.lock().unwrap_or_else(PoisonError::into_inner).get(doc as usize % STRIPE).copied()
-        });
-        lanes.unwrap_or_default()
+        let stripe = self.stripes.get(doc as usize >> self.shift);
+        stripe.and_then(|stripe| lock(stripe).get(self.within(doc)).copied()).unwrap_or_default()
     }
 
     /// Calls `visit` with every document in order.
     pub(crate) fn for_each(&self, mut visit: impl FnMut(u32, Lanes)) {
-        for (doc, lanes) in (0u32..).zip(self.stripes.iter().flat_map(|stripe| {
-            // Copied out: a stripe is small, and the guard cannot outlive this closure.
-            stripe.lock().unwrap_or_else(PoisonError::into_inner).clone()
-        })) {
-            visit(doc, lanes);
+        let mut doc = 0;
+        for stripe in &self.stripes {
+            for &lanes in lock(stripe).iter() {
+                visit(doc, lanes);
+                doc += 1;
+            }
         }
+    }
+
+    fn within(&self, doc: u32) -> usize {
+        doc as usize & ((1 << self.shift) - 1)
     }
 }
 
-/// Holds at most one stripe; release it between runs with [`Adder::release`].
+fn lock(stripe: &Mutex<Vec<Lanes>>) -> MutexGuard<'_, Vec<Lanes>> {
+    stripe.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Adds items to documents; they count once it is dropped.
 pub(crate) struct Adder<'a> {
     lanes: &'a SegmentLanes,
-    held: Option<(usize, MutexGuard<'a, Vec<Lanes>>)>,
+    /// By stripe, items on their way there.
+    waiting: Vec<Vec<(u32, Lanes)>>,
 }
 
 impl Adder<'_> {
     /// Adds an item to `doc`; `false` if there is no such document.
     #[inline]
     pub(crate) fn add(&mut self, doc: u32, item: Lanes) -> bool {
-        let (stripe, within) = (doc as usize / STRIPE, doc as usize % STRIPE);
-        if self.held.as_ref().is_none_or(|(held, _)| *held != stripe) {
-            // The old guard goes first: two are never held at once.
-            self.held = None;
-            let Some(mutex) = self.lanes.stripes.get(stripe) else { return false };
-            self.held = Some((stripe, mutex.lock().unwrap_or_else(PoisonError::into_inner)));
+        if doc >= self.lanes.max_doc {
+            return false;
         }
-        let Some(lanes) = self.held.as_mut().and_then(|(_, guard)| guard.get_mut(within)) else { return false };
-        lanes.add(item);
+        let stripe = doc as usize >> self.lanes.shift;
+        let Some(waiting) = self.waiting.get_mut(stripe) else { return false };
+        waiting.push((doc, item));
+        if waiting.len() >= WAITING {
+            self.add_waiting(stripe);
+        }
         true
     }
 
-    /// Lets other threads have the stripe.
-    #[inline]
-    pub(crate) fn release(&mut self) {
-        self.held = None;
+    fn add_waiting(&mut self, stripe: usize) {
+        let (Some(waiting), Some(mutex)) = (self.waiting.get_mut(stripe), self.lanes.stripes.get(stripe)) else {
+            return;
+        };
+        let mut lanes = lock(mutex);
+        for (doc, item) in waiting.drain(..) {
+            if let Some(lanes) = lanes.get_mut(self.lanes.within(doc)) {
+                lanes.add(item);
+            }
+        }
+    }
+}
+
+impl Drop for Adder<'_> {
+    fn drop(&mut self) {
+        (0..self.waiting.len()).for_each(|stripe| self.add_waiting(stripe));
     }
 }
 
@@ -92,9 +120,6 @@ mod tests {
             let mut adder = lanes.adder();
             for doc in (0..max_doc).step_by(1 + part as usize) {
                 assert!(adder.add(doc, seed.item(u64::from(doc))));
-                if doc % 128 == 0 {
-                    adder.release();
-                }
             }
         };
         let alone = SegmentLanes::new(max_doc);

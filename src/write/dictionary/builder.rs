@@ -5,8 +5,9 @@ use std::io::{self, Write};
 use tantivy::postings::TermInfo;
 
 use super::infos::InfosWriter;
-use super::node::{self, EMPTY_FINAL, Transition};
+use super::node::{self, Transition};
 use super::registry::{Hash, Registry};
+use crate::source::dictionary::EMPTY_FINAL;
 
 /// Version of the FST format; the two words before the first node are version and type.
 const FST_VERSION: u64 = 2;
@@ -47,6 +48,14 @@ struct OpenNode {
     newest_output: u64,
 }
 
+impl OpenNode {
+    /// Nothing but the newest transition, without output.
+    #[inline]
+    fn is_bare(&self) -> bool {
+        !self.is_final && self.newest_output == 0 && self.transitions.is_empty()
+    }
+}
+
 impl<W: Write> DictionaryBuilder<W> {
     pub(in crate::write) fn new(sink: W) -> DictionaryBuilder<W> {
         let mut buffer = Vec::with_capacity(2 * BUFFER);
@@ -67,11 +76,11 @@ impl<W: Write> DictionaryBuilder<W> {
 
     /// Adds a term. Terms ascend strictly.
     pub(in crate::write) fn insert(&mut self, term: &[u8], info: &TermInfo) -> io::Result<()> {
-        if self.num_terms > 0 && term <= self.term.as_slice() {
+        let shared = shared_prefix(&self.term, term);
+        if self.num_terms > 0 && term.get(shared) <= self.term.get(shared) {
             let problem = format!("term {:?} does not follow {:?}", term.escape_ascii(), self.term.escape_ascii());
             return Err(io::Error::new(io::ErrorKind::InvalidInput, problem));
         }
-        let shared = self.term.iter().zip(term).take_while(|(left, right)| left == right).count();
         // The path's outputs add up to the least ordinal below it, so what is left goes onto the first new transition.
         let taken: u64 = self.path.iter().take(shared).map(|node| node.newest_output).sum();
         let ordinal = self.num_terms;
@@ -103,6 +112,13 @@ impl<W: Write> DictionaryBuilder<W> {
             let start = self.flushed + self.buffer.len() as u64;
             let Some(node) = self.path.get_mut(level) else { continue };
             if let (Some(target), Some(input)) = (child, input) {
+                if !shared && kept == 0 && target == self.previous && node.is_bare() {
+                    // Most nodes of long terms: one transition to the node written just before.
+                    node::encode_next(input, &mut self.buffer);
+                    self.previous = self.flushed + self.buffer.len() as u64 - 1;
+                    child = Some(self.previous);
+                    continue;
+                }
                 node.transitions.push(Transition { input, output: node.newest_output, target });
             }
             node.newest_output = 0;
@@ -171,4 +187,21 @@ impl<W: Write> DictionaryBuilder<W> {
         self.flush()?;
         Ok(self.sink)
     }
+}
+
+/// Bytes that both begin with.
+#[inline]
+fn shared_prefix(left: &[u8], right: &[u8]) -> usize {
+    let (words, _) = left.as_chunks::<8>();
+    let (other_words, _) = right.as_chunks::<8>();
+    let mut shared = 0;
+    for (word, other) in words.iter().zip(other_words) {
+        let difference = u64::from_le_bytes(*word) ^ u64::from_le_bytes(*other);
+        if difference != 0 {
+            return shared + difference.trailing_zeros() as usize / 8;
+        }
+        shared += 8;
+    }
+    let rest = |bytes| <[u8]>::get(bytes, shared..).unwrap_or(&[]);
+    shared + rest(left).iter().zip(rest(right)).take_while(|(left, right)| left == right).count()
 }

@@ -6,72 +6,77 @@
 
 use super::node::Transition;
 
+/// Powers of two.
 const FIRST_BUCKETS: usize = 1 << 6;
-/// About 1.3 MB, and what nodes with several transitions take.
+/// Half a megabyte, and what nodes with several transitions take.
 const MOST_BUCKETS: usize = 1 << 13;
 
 /// Nodes with more transitions are not kept: they hardly ever have an equal.
 const MOST_TRANSITIONS: usize = 64;
 
 pub(super) struct Registry {
+    /// Newer entry first.
     buckets: Vec<[Entry; 2]>,
     inserted: usize,
+    /// Transitions of nodes that have none or several, by [`Entry::output`].
+    lists: Vec<Vec<Transition>>,
+    /// Lists that belong to no entry any more.
+    free: Vec<usize>,
 }
 
-/// One cache line for most nodes: those with one transition hold it inline.
-#[derive(Clone, Default)]
+/// 32 bytes, so that a bucket is one cache line: most nodes have one transition, which stands here.
+#[derive(Clone, Copy, Default)]
 struct Entry {
-    hash: u64,
     /// 0: nothing here; a node never has address 0.
     address: u64,
+    target: u64,
+    /// Of the only transition; or where its list is.
+    output: u64,
+    hash: Hash,
+    input: u8,
     is_final: bool,
-    first: Option<Transition>,
-    others: Vec<Transition>,
-}
-
-impl Entry {
-    #[inline]
-    fn is(&self, hash: Hash, is_final: bool, transitions: &[Transition]) -> bool {
-        self.hash == hash.0
-            && self.address != 0
-            && self.is_final == is_final
-            && self.first.as_ref() == transitions.first()
-            && (transitions.len() < 2 && self.others.is_empty() || Some(self.others.as_slice()) == transitions.get(1..))
-    }
-
-    #[inline]
-    fn set(&mut self, hash: Hash, is_final: bool, transitions: &[Transition], address: u64) {
-        (self.hash, self.address, self.is_final) = (hash.0, address, is_final);
-        self.first = transitions.first().copied();
-        self.others.clear();
-        if let Some(others) = transitions.get(1..).filter(|others| !others.is_empty()) {
-            self.others.reserve_exact(others.len());
-            self.others.extend_from_slice(others);
-        }
-    }
+    in_list: bool,
 }
 
 impl Registry {
     pub(super) fn new() -> Registry {
-        Registry { buckets: vec![Default::default(); FIRST_BUCKETS], inserted: 0 }
+        Registry { buckets: vec![Default::default(); FIRST_BUCKETS], inserted: 0, lists: Vec::new(), free: Vec::new() }
     }
 
     /// Address of an equal node, or its hash to keep it by.
     #[inline]
     pub(super) fn find(&mut self, is_final: bool, transitions: &[Transition]) -> Result<u64, Hash> {
         let hash = Hash::of(is_final, transitions);
-        let bucket = hash.bucket(self.buckets.len());
-        let Some(bucket) = self.buckets.get_mut(bucket) else { return Err(hash) };
+        let number = hash.bucket(self.buckets.len());
+        let Some(bucket) = self.buckets.get(number) else { return Err(hash) };
         let [first, second] = bucket;
-        if first.is(hash, is_final, transitions) {
+        if self.is(first, hash, is_final, transitions) {
             return Ok(first.address);
         }
-        if second.is(hash, is_final, transitions) {
+        if self.is(second, hash, is_final, transitions) {
             let address = second.address;
-            bucket.swap(0, 1);
+            self.buckets.get_mut(number).into_iter().for_each(|bucket| bucket.swap(0, 1));
             return Ok(address);
         }
         Err(hash)
+    }
+
+    #[inline]
+    fn is(&self, entry: &Entry, hash: Hash, is_final: bool, transitions: &[Transition]) -> bool {
+        if entry.address == 0 || entry.hash != hash || entry.is_final != is_final {
+            return false;
+        }
+        match transitions {
+            [only] => {
+                !entry.in_list && (entry.input, entry.output, entry.target) == (only.input, only.output, only.target)
+            }
+            _ => entry.in_list && self.list(entry) == Some(transitions),
+        }
+    }
+
+    #[inline]
+    fn list(&self, entry: &Entry) -> Option<&[Transition]> {
+        self.lists.get(usize::try_from(entry.output).ok()?).map(Vec::as_slice)
     }
 
     /// Keeps a node that was written at `address`.
@@ -84,34 +89,53 @@ impl Registry {
             self.grow();
         }
         self.inserted += 1;
-        let bucket = hash.bucket(self.buckets.len());
-        let Some(bucket) = self.buckets.get_mut(bucket) else { return };
-        bucket.swap(0, 1);
-        let [newest, _] = bucket;
-        newest.set(hash, is_final, transitions, address);
+        let mut entry = Entry { address, hash: hash, is_final, ..Entry::default() };
+        match transitions {
+            [only] => (entry.input, entry.output, entry.target) = (only.input, only.output, only.target),
+            several => {
+                entry.in_list = true;
+                entry.output = self.keep_list(several) as u64;
+            }
+        }
+        let number = hash.bucket(self.buckets.len());
+        let Some([first, second]) = self.buckets.get_mut(number) else { return };
+        let forgotten = std::mem::replace(second, std::mem::replace(first, entry));
+        if forgotten.in_list {
+            self.free.extend(usize::try_from(forgotten.output));
+        }
+    }
+
+    fn keep_list(&mut self, transitions: &[Transition]) -> usize {
+        let place = self.free.pop().unwrap_or_else(|| {
+            self.lists.push(Vec::new());
+            self.lists.len() - 1
+        });
+        if let Some(list) = self.lists.get_mut(place) {
+            list.clear();
+            list.extend_from_slice(transitions);
+        }
+        place
     }
 
     #[cold]
     fn grow(&mut self) {
         let len = self.buckets.len() * 4;
-        let old = std::mem::replace(&mut self.buckets, vec![Default::default(); len]);
-        // The newer entry of a bucket last, so that it is the newer one again.
-        for entry in old.into_iter().flat_map(|[newer, older]| [older, newer]) {
-            match self.buckets.get_mut(Hash(entry.hash).bucket(len)) {
-                Some(bucket) if entry.address != 0 => {
-                    bucket.swap(0, 1);
-                    let [newest, _] = bucket;
-                    *newest = entry;
+        let mut grown: Vec<[Entry; 2]> = vec![Default::default(); len];
+        for bucket in &self.buckets {
+            // The newer entry of a bucket last, so that it is the newer one again.
+            for entry in bucket.iter().rev().filter(|entry| entry.address != 0) {
+                if let Some([first, second]) = grown.get_mut(entry.hash.bucket(len)) {
+                    *second = std::mem::replace(first, *entry);
                 }
-                _ => {}
             }
         }
+        self.buckets = grown;
     }
 }
 
 /// Hash of a node.
-#[derive(Clone, Copy)]
-pub(super) struct Hash(u64);
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Hash(u32);
 
 impl Hash {
     #[inline]
@@ -127,11 +151,12 @@ impl Hash {
             hash = fold(hash, transition.target << 8 | u64::from(transition.input));
             hash = fold(hash, transition.output);
         }
-        Hash(fold(hash, transitions.len() as u64))
+        // The upper half is mixed best.
+        Hash(u32::try_from(fold(hash, transitions.len() as u64) >> 32).unwrap_or(0))
     }
 
     #[inline]
     fn bucket(self, buckets: usize) -> usize {
-        usize::try_from(self.0 >> 32).unwrap_or(0) % buckets.max(1)
+        self.0 as usize & buckets.wrapping_sub(1)
     }
 }

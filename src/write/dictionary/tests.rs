@@ -5,7 +5,8 @@ use tantivy::directory::FileSlice;
 use tantivy::postings::TermInfo;
 use tantivy::termdict::{TermDictionary, TermDictionaryBuilder};
 
-use super::{DictionaryBuilder, TermReader};
+use super::DictionaryBuilder;
+use crate::source::dictionary::TermReader;
 
 fn infos(len: usize) -> Vec<TermInfo> {
     let (mut postings, mut positions) = (0, 0);

@@ -3,17 +3,23 @@
 use tantivy::directory::OwnedBytes;
 use tantivy::postings::TermInfo;
 
-use super::decode::{Block, Damage, PositionBuffer, Positions, Postings};
+use super::decode::{BLOCK, Block, Damage, PositionBuffer, Positions, Postings};
 use super::encode::{Encoder, Piece};
 use super::field::IndexedField;
 use crate::error::{Error, Result};
-use crate::partition::Group;
+use crate::partition::{Group, NO_OUTPUT};
 use crate::source::{Component, Segment};
+
+/// Frequencies of documents that have none.
+const NO_FREQS: [u32; BLOCK] = [0; BLOCK];
 
 /// Buffers of one thread: a block of the source, and the open term of every output.
 pub(super) struct Dealer {
     block: Block,
     positions: PositionBuffer,
+    /// Where the documents of the block go, and their norms.
+    targets: [(u32, u32); BLOCK],
+    norms: [u8; BLOCK],
     encoders: Vec<Encoder>,
     touched: Vec<usize>,
     unordered: Vec<Unordered>,
@@ -34,6 +40,8 @@ impl Dealer {
         Dealer {
             block: Block::new(),
             positions: PositionBuffer::new(),
+            targets: [(NO_OUTPUT, 0); BLOCK],
+            norms: [0; BLOCK],
             encoders: (0..outputs).map(|_| Encoder::new()).collect(),
             touched: Vec::new(),
             unordered: Vec::new(),
@@ -55,8 +63,11 @@ impl Dealer {
         key: &[u8],
         matches: &[(usize, TermInfo)],
     ) -> Result<u64> {
-        let Dealer { block, positions: buffer, encoders, touched, unordered, unordered_positions } = self;
+        let Dealer { block, positions: buffer, targets, norms: block_norms, encoders, touched, .. } = self;
+        let (unordered, unordered_positions) = (&mut self.unordered, &mut self.unordered_positions);
         let unsorted = group.interleaved && matches.len() > 1;
+        // Norms serve the block-max data of full blocks only, and a short term has none.
+        let scored = matches.iter().map(|(_, info)| u64::from(info.doc_freq)).sum::<u64>() >= BLOCK as u64;
         let mut term_has_freqs = None;
         let (mut blocks, mut kept) = (0, 0u64);
         for (segment, info) in matches {
@@ -87,20 +98,32 @@ impl Dealer {
                     let opened = data.ok_or(Damage::Positions).and_then(Positions::open);
                     positions = Some(opened.map_err(damaged(Component::Positions))?);
                 }
-                for (&doc, &freq) in block.docs(len).iter().zip(block.freqs(len)) {
-                    let freq = if has_freqs { freq } else { 0 };
-                    let deltas = match &mut positions {
-                        Some(positions) if with_positions => {
-                            positions.take(freq as usize, buffer).map_err(damaged(Component::Positions))?
-                        }
-                        _ => &[],
-                    };
-                    let Some((output, new_doc)) = group.lookup(segment, doc) else { continue };
+                let docs = block.docs(len);
+                group.lookup_all(segment, docs, targets);
+                if let Some(norms) = norms.filter(|_| scored) {
+                    for (slot, &doc) in block_norms.iter_mut().zip(docs) {
+                        *slot = norms.get(doc as usize).copied().unwrap_or(0);
+                    }
+                }
+                let freqs = if has_freqs { block.freqs(len) } else { NO_FREQS.get(..len).unwrap_or(&[]) };
+                let mut deltas: &[u32] = &[];
+                if let Some(positions) = &mut positions {
+                    let len = freqs.iter().map(|&freq| freq as usize).sum();
+                    deltas = positions.take(len, buffer).map_err(damaged(Component::Positions))?;
+                }
+                for ((&freq, &(output, new_doc)), &norm) in freqs.iter().zip(&*targets).zip(&*block_norms) {
+                    let mut own: &[u32] = &[];
+                    if with_positions {
+                        (own, deltas) = deltas.split_at_checked(freq as usize).unwrap_or_default();
+                    }
+                    if output == NO_OUTPUT {
+                        continue;
+                    }
                     kept += 1;
-                    let norm = norms.and_then(|norms| norms.get(doc as usize)).copied().unwrap_or(0);
+                    let output = output as usize;
                     if unsorted {
                         let start = unordered_positions.len();
-                        unordered_positions.extend_from_slice(deltas);
+                        unordered_positions.extend_from_slice(own);
                         let positions = start..unordered_positions.len();
                         unordered.push(Unordered { output, doc: new_doc, freq, norm, positions });
                         continue;
@@ -112,7 +135,7 @@ impl Dealer {
                     if encoder.push(new_doc, freq, norm) {
                         encoder.write_block(&field.of_output(output), has_freqs);
                     }
-                    encoder.push_positions(deltas);
+                    encoder.push_positions(own);
                 }
             }
         }

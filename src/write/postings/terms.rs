@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use tantivy::directory::OwnedBytes;
 use tantivy::postings::TermInfo;
 
-use crate::write::dictionary::{Damaged, TermReader};
+use crate::source::dictionary::{Damaged, TermReader};
 
 /// Half-open range of terms: from `ge` (included; `None`: the first) to `lt` (excluded; `None`: the end).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

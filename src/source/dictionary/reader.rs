@@ -1,33 +1,33 @@
 //! Streaming the terms of a dictionary in order, with their term infos.
 //!
-//! What a merge needs of a dictionary is less than an FST offers: every term once, ascending, with ordinals that ascend by
-//! one. So nodes are walked depth first, outputs are not read, and term infos are decoded block after block. Layouts: see
-//! [`super::node`] and [`super::infos`]. Distances always point backwards, so a walk ends whatever the bytes are; a
-//! dictionary that would give more terms than it has infos is refused.
+//! What a walk over all terms needs is less than an FST offers: every term once, ascending. So nodes are walked depth
+//! first and term infos are decoded block after block. Ordinals ascend by one; a term whose outputs add up to another
+//! one is refused, for look-ups would find another term's info. Distances always point backwards, so a walk ends whatever
+//! the bytes are; a dictionary that would give more terms than it has infos is refused.
 
 use tantivy::postings::TermInfo;
 
 use super::infos::InfosReader;
-use super::node::{EMPTY_FINAL, FREQUENT, INDEX_THRESHOLD};
+use super::{EMPTY_FINAL, FREQUENT, INDEX_THRESHOLD};
 
 /// A dictionary that contradicts itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("its term dictionary is damaged at byte {0}")]
-pub(in crate::write) struct Damaged(u64);
+pub(crate) struct Damaged(u64);
 
 type Result<T> = std::result::Result<T, Damaged>;
 
 /// Terms of one dictionary, from a lower bound on.
-pub(in crate::write) struct TermReader<'a> {
+pub(crate) struct TermReader<'a> {
     fst: &'a [u8],
     infos: InfosReader<'a>,
     /// Nodes with transitions left to take.
     open: Vec<OpenNode>,
-    /// Node to enter next.
-    next: Option<u64>,
+    /// Node to enter next, and the outputs on the way to it.
+    next: Option<(u64, u64)>,
     key: Vec<u8>,
-    /// Ordinal of the current term; `None` before the first.
-    ordinal: Option<u64>,
+    /// Ordinal of the next term.
+    ordinal: u64,
     info: TermInfo,
     version: u64,
 }
@@ -39,6 +39,8 @@ struct OpenNode {
     at: usize,
     /// Length of the key at this node.
     depth: usize,
+    /// Sum of the outputs on the way to this node.
+    sum: u64,
 }
 
 /// A decoded node: where its parts are.
@@ -58,7 +60,7 @@ struct Node {
 
 impl<'a> TermReader<'a> {
     /// `bytes`: the whole dictionary as it stands in `.term`; `from`: a lower bound for terms.
-    pub(in crate::write) fn open(bytes: &'a [u8], from: Option<&[u8]>) -> Result<TermReader<'a>> {
+    pub(crate) fn open(bytes: &'a [u8], from: Option<&[u8]>) -> Result<TermReader<'a>> {
         let end = bytes.len().checked_sub(16).ok_or(Damaged(0))?;
         let infos_len = usize::try_from(word(bytes, end)?).map_err(|_| Damaged(end as u64))?;
         let fst_len = end.checked_sub(infos_len).ok_or(Damaged(end as u64))?;
@@ -71,7 +73,7 @@ impl<'a> TermReader<'a> {
             open: Vec::new(),
             next: None,
             key: Vec::new(),
-            ordinal: None,
+            ordinal: 0,
             info: TermInfo::default(),
             version: word(fst, 0)?,
         };
@@ -83,9 +85,7 @@ impl<'a> TermReader<'a> {
 
     /// Goes to where the first term not below `from` will be found, and finds its ordinal.
     fn seek(&mut self, root: u64, from: &[u8]) -> Result<()> {
-        let mut address = root;
-        // Terms before the place where we stand.
-        let mut ordinal = 0;
+        let (mut address, mut sum) = (root, 0);
         for (depth, &byte) in from.iter().enumerate() {
             let node = self.node(address)?;
             let mut at = 0;
@@ -95,32 +95,33 @@ impl<'a> TermReader<'a> {
             let exact = at < node.transitions && self.transition(&node, at)?.0 == byte;
             let later = at + usize::from(exact);
             if later < node.transitions {
-                self.open.push(OpenNode { node, at: later, depth });
+                self.open.push(OpenNode { node, at: later, depth, sum });
             }
             if !exact {
                 // The next term is the first one below an open node.
                 self.ordinal = match self.open.last() {
-                    Some(open) => Some(ordinal_at(self, open, from, root)?),
-                    None => Some(self.infos.num_terms()),
+                    Some(open) => self.output(&open.node, open.at)?.saturating_add(open.sum),
+                    None => self.infos.num_terms(),
                 };
                 return Ok(());
             }
-            ordinal += self.output(&node, at)?;
+            sum = self.output(&node, at)?.saturating_add(sum);
             self.key.push(byte);
             address = self.transition(&node, at)?.1;
         }
-        self.next = Some(address);
-        self.ordinal = Some(ordinal);
+        self.next = Some((address, sum));
+        self.ordinal = sum;
         Ok(())
     }
 
     /// Moves to the next term; false at the end.
-    pub(in crate::write) fn advance(&mut self) -> Result<bool> {
-        let mut address = match self.next.take() {
-            Some(address) => address,
+    #[inline]
+    pub(crate) fn advance(&mut self) -> Result<bool> {
+        let (mut address, mut sum) = match self.next.take() {
+            Some(next) => next,
             None => {
                 let Some(open) = self.open.last_mut() else { return Ok(false) };
-                let OpenNode { node, at, depth } = *open;
+                let OpenNode { node, at, depth, sum } = *open;
                 open.at += 1;
                 if open.at >= node.transitions {
                     self.open.pop();
@@ -128,44 +129,54 @@ impl<'a> TermReader<'a> {
                 let (input, target) = self.transition(&node, at)?;
                 self.key.truncate(depth);
                 self.key.push(input);
-                target
+                (target, self.output(&node, at)?.saturating_add(sum))
             }
         };
         loop {
             let node = self.node(address)?;
             if node.is_final {
                 if node.transitions > 0 {
-                    self.open.push(OpenNode { node, at: 0, depth: self.key.len() });
+                    self.open.push(OpenNode { node, at: 0, depth: self.key.len(), sum });
+                    sum = sum.saturating_add(self.final_output(&node)?);
                 }
-                return self.enter_term(address).map(|()| true);
+                return self.enter_term(address, sum).map(|()| true);
             }
-            let (input, target) = match node.only {
-                Some(only) => only,
-                None if node.transitions == 0 => return Err(Damaged(address)),
-                None => {
-                    self.open.push(OpenNode { node, at: 1, depth: self.key.len() });
-                    self.transition(&node, 0)?
-                }
-            };
+            if node.transitions == 0 {
+                return Err(Damaged(address));
+            }
+            if node.transitions > 1 {
+                self.open.push(OpenNode { node, at: 1, depth: self.key.len(), sum });
+            }
+            let (input, target) = self.transition(&node, 0)?;
             self.key.push(input);
+            if node.output_size > 0 {
+                sum = sum.saturating_add(self.output(&node, 0)?);
+            }
             address = target;
         }
     }
 
-    fn enter_term(&mut self, address: u64) -> Result<()> {
-        let ordinal = self.ordinal.unwrap_or(0);
-        self.info = self.infos.get(ordinal).ok_or(Damaged(address))?;
-        self.ordinal = Some(ordinal + 1);
+    fn enter_term(&mut self, address: u64, sum: u64) -> Result<()> {
+        if sum != self.ordinal {
+            return Err(Damaged(address));
+        }
+        self.info = self.infos.get(sum).ok_or(Damaged(address))?;
+        self.ordinal += 1;
         Ok(())
     }
 
     /// The current term.
-    pub(in crate::write) fn key(&self) -> &[u8] {
+    pub(crate) fn key(&self) -> &[u8] {
         &self.key
     }
 
+    /// Its ordinal.
+    pub(crate) fn ordinal(&self) -> u64 {
+        self.ordinal.saturating_sub(1)
+    }
+
     /// Its term info.
-    pub(in crate::write) fn info(&self) -> &TermInfo {
+    pub(crate) fn info(&self) -> &TermInfo {
         &self.info
     }
 
@@ -246,6 +257,11 @@ impl<'a> TermReader<'a> {
         self.uint(below(node.inputs, before + (at as u64 + 1) * node.output_size)?, node.output_size)
     }
 
+    /// Output of a final node itself: 0 unless someone else's builder left it one.
+    fn final_output(&self, node: &Node) -> Result<u64> {
+        if node.output_size == 0 { Ok(0) } else { self.uint(node.start, node.output_size) }
+    }
+
     #[inline]
     fn byte(&self, at: u64) -> Result<u8> {
         usize::try_from(at).ok().and_then(|at| self.fst.get(at)).copied().ok_or(Damaged(at))
@@ -264,24 +280,6 @@ impl<'a> TermReader<'a> {
         let bytes = bytes.get(..size).ok_or(Damaged(at))?;
         Ok(bytes.iter().rev().fold(0, |value, &byte| value << 8 | u64::from(byte)))
     }
-}
-
-/// Ordinal of the first term below the next transition of `open`, which lies on the path of `from`.
-fn ordinal_at(reader: &TermReader<'_>, open: &OpenNode, from: &[u8], root: u64) -> Result<u64> {
-    let mut address = root;
-    let mut ordinal = 0;
-    for &byte in from.get(..open.depth).unwrap_or(from) {
-        let node = reader.node(address)?;
-        for at in 0..node.transitions {
-            let (input, target) = reader.transition(&node, at)?;
-            if input == byte {
-                ordinal += reader.output(&node, at)?;
-                address = target;
-                break;
-            }
-        }
-    }
-    Ok(ordinal + reader.output(&open.node, open.at)?)
 }
 
 #[inline]
