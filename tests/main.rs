@@ -6,6 +6,7 @@
 //! | `split`, `embed`, `one_pass`, `stopped`, `inspect`, `data` | what a job promises, on indexes made here |
 //! | `property`, `golden_oracle`, `fixtures_selftest` | any index, against documents indexed anew and `merge_filtered_segments` |
 //! | `shared_indexes`, `source_real`, `corpora` | indexes and documents that others wrote |
+//! | `golden_versions` | indexes that old releases of tantivy wrote, against what those read in them |
 //! | `routing` | published vectors |
 //! | `refusals`, `refusals_meta`, `damage_source`, `source_shapes`, `source_lock` | what is refused, and how it is said |
 //! | `link_files`, `children` | linked files, and children in the hands of a tantivy writer |
@@ -41,6 +42,7 @@ mod data;
 mod embed;
 mod fixtures_selftest;
 mod golden_oracle;
+mod golden_versions;
 mod inspect;
 mod link_files;
 mod one_pass;

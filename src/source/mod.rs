@@ -29,4 +29,4 @@ pub use open::Source;
 pub(crate) use preflight::{COLUMNAR_MAGIC, FOOTER_MAGIC, MAX_FOOTER, STORE_FOOTER};
 pub use preflight::{StoreCodec, StoreInfo, WrittenBy};
 pub use segment::{Component, Segment, deletes_file_name};
-pub(crate) use stored::{StoredValue, visit_dates, visit_values};
+pub(crate) use stored::{StoredValue, holds_json_text, visit_dates, visit_values};

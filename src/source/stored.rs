@@ -1,4 +1,4 @@
-//! Walking a stored document without materialising it: the values of one field, or where dates stand.
+//! Walking a stored document without materialising it: the values of one field, or where dates and old JSON stand.
 //!
 //! Format (tantivy 0.27, `src/schema/document/{se,de}.rs`): a VInt number of values, then per value the field id as
 //! u32 LE, a type code, and the payload. VInt: seven bits a byte, low ones first, the top bit set on the last byte.
@@ -54,16 +54,35 @@ pub(crate) fn visit_values(
 /// # Errors
 /// What is wrong with the document's bytes.
 pub(crate) fn visit_dates(document: &[u8], visit: &mut dyn FnMut(usize)) -> Result<(), &'static str> {
+    visit_payloads(document, &mut |payload, end| {
+        if matches!(payload, Payload::Date) {
+            visit(end - DATE);
+        }
+    })
+}
+
+/// Whether a JSON object of old versions, which is its text, stands in `document`.
+///
+/// # Errors
+/// What is wrong with the document's bytes.
+pub(crate) fn holds_json_text(document: &[u8]) -> Result<bool, &'static str> {
+    let mut found = false;
+    visit_payloads(document, &mut |payload, _| found |= matches!(payload, Payload::JsonText))?;
+    Ok(found)
+}
+
+/// Calls `visit` with every value, however deep, and the offset at which it ends.
+fn visit_payloads(document: &[u8], visit: &mut dyn FnMut(&Payload<'_>, usize)) -> Result<(), &'static str> {
     let mut values = Values(Bytes::new(document));
     for _ in 0..values.vint()? {
         values.array::<4>()?;
         let mut left = 1u64;
         while left > 0 {
             left -= 1;
-            match values.payload()? {
-                Payload::Date => visit(document.len() - values.0.len() - DATE),
-                Payload::Array(count) | Payload::Object(count) => left = left.checked_add(count).ok_or(CUT)?,
-                _ => {}
+            let payload = values.payload()?;
+            visit(&payload, document.len() - values.0.len());
+            if let Payload::Array(count) | Payload::Object(count) = payload {
+                left = left.checked_add(count).ok_or(CUT)?;
             }
         }
     }
@@ -82,6 +101,7 @@ enum Payload<'a> {
     Unsigned(u64),
     Signed(i64),
     Date,
+    JsonText,
     Other(&'static str),
     Null,
     Array(u64),
@@ -132,7 +152,7 @@ impl<'a> Values<'a> {
                 let mut json = serde_json::Deserializer::from_slice(self.0.rest()).into_iter::<IgnoredAny>();
                 let Some(Ok(_)) = json.next() else { return Err("a JSON object in it does not parse") };
                 let len = json.byte_offset();
-                self.take(len).map(|_| Payload::Other("a JSON object"))?
+                self.take(len).map(|_| Payload::JsonText)?
             }
             9 => self.take(1).map(|_| Payload::Other("a boolean"))?,
             10 => self.take(16).map(|_| Payload::Other("an IP address"))?,
@@ -171,6 +191,7 @@ impl<'a> Values<'a> {
                 Payload::Unsigned(number) => visit(StoredValue::Unsigned(number)),
                 Payload::Signed(number) => visit(StoredValue::Signed(number)),
                 Payload::Date => visit(StoredValue::Other("a date")),
+                Payload::JsonText => visit(StoredValue::Other("a JSON object")),
                 Payload::Other(kind) => visit(StoredValue::Other(kind)),
                 Payload::Null => {}
                 Payload::Array(count) => left = left.checked_add(count).ok_or(CUT)?,
@@ -238,10 +259,17 @@ mod tests {
     }
 
     #[test]
+    fn json_is_text_where_old_versions_wrote_it() {
+        assert_eq!(holds_json_text(&document()), Ok(true));
+        assert_eq!(holds_json_text(b"\x81\x01\0\0\0\x0d\x82\0\x81k\0\x83\x08{}"), Ok(false));
+    }
+
+    #[test]
     fn a_document_cut_anywhere_is_an_error_and_never_a_panic() {
         let whole = document();
         for len in 0..whole.len() {
             assert!(shown(&whole[..len], 1).is_err(), "{len} of {} bytes", whole.len());
+            assert!(holds_json_text(&whole[..len]).is_err(), "{len} of {} bytes", whole.len());
         }
     }
 

@@ -216,7 +216,7 @@ fn compare_token_sums(source: &Content, children: &[(u32, Content)], found: &mut
 }
 
 /// Every fast field of the schema can be opened in every segment, with values or without.
-fn check_required_columns(label: &str, child: &Content, found: &mut Vec<String>) {
+pub fn check_required_columns(label: &str, child: &Content, found: &mut Vec<String>) {
     use tantivy::schema::Type;
     let schema = child.schema();
     for segment in &child.segments {
@@ -245,7 +245,8 @@ fn check_required_columns(label: &str, child: &Content, found: &mut Vec<String>)
     }
 }
 
-fn check_sorted(label: &str, child: &Content, found: &mut Vec<String>) {
+/// In a sorted index every segment is in the order of the sort.
+pub fn check_sorted(label: &str, child: &Content, found: &mut Vec<String>) {
     let Some(sort) = &child.index.settings().sort_by_field else { return };
     for pair in child.docs.windows(2).filter(|pair| pair[0].address.0 == pair[1].address.0) {
         let sorted = match sort.order {

@@ -117,7 +117,7 @@ fn dictionary(column: &BytesColumn, max_doc: u32) -> (Values, Option<usize>) {
 }
 
 /// A float; one without a fraction as the integer it equals, so that integers widened to floats look the same.
-fn float(value: f64) -> String {
+pub fn float(value: f64) -> String {
     if value.fract() == 0.0 && value.abs() < 1e19 && !(value == 0.0 && value.is_sign_negative()) {
         format!("{value:.0}")
     } else {

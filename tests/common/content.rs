@@ -93,6 +93,15 @@ impl Content {
     /// `column <name> <type> <values>` by name and type. `key_fields` are also collected as strings: from the stored
     /// values, else from the column, else from the terms.
     pub fn read(dir: &Path, key_fields: &[&str]) -> Content {
+        Content::read_planes(dir, key_fields, true)
+    }
+
+    /// The same without `stored` lines: for doc stores that tantivy 0.27 cannot read.
+    pub fn read_without_store(dir: &Path, key_fields: &[&str]) -> Content {
+        Content::read_planes(dir, key_fields, false)
+    }
+
+    fn read_planes(dir: &Path, key_fields: &[&str], stored: bool) -> Content {
         let index = Index::open_in_dir(dir).unwrap_or_else(|error| panic!("{} does not open: {error}", dir.display()));
         let mut content = Content {
             dir: dir.to_path_buf(),
@@ -105,7 +114,7 @@ impl Content {
         for (ord, segment) in index.searchable_segments().unwrap().iter().enumerate() {
             let reader = SegmentReader::open(segment)
                 .unwrap_or_else(|error| panic!("{}: segment {ord} does not open: {error}", dir.display()));
-            content.read_segment(ord, reader, key_fields);
+            content.read_segment(ord, reader, key_fields, stored);
         }
         content
     }
@@ -125,7 +134,7 @@ impl Content {
         self.segments.iter().filter_map(|segment| segment.fields.get(field)).map(|facts| facts.total_tokens).sum()
     }
 
-    fn read_segment(&mut self, ord: usize, reader: SegmentReader, key_fields: &[&str]) {
+    fn read_segment(&mut self, ord: usize, reader: SegmentReader, key_fields: &[&str], stored: bool) {
         let schema = self.schema();
         let mut docs: Vec<Option<Doc>> = (0..reader.max_doc())
             .map(|doc| {
@@ -139,7 +148,9 @@ impl Content {
             .collect();
         assert_eq!(docs.iter().flatten().count(), reader.num_docs() as usize, "num_docs of segment {ord}");
 
-        read_stored(&reader, &schema, key_fields, &mut docs);
+        if stored {
+            read_stored(&reader, &schema, key_fields, &mut docs);
+        }
         let mut norms = BTreeSet::new();
         for (field, entry) in schema.fields().filter(|(_, entry)| entry.is_indexed() && entry.has_fieldnorms()) {
             let norm = reader.get_fieldnorms_reader(field).unwrap();

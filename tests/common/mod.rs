@@ -5,6 +5,7 @@
 //! | [`schema`] | schemas with every field type and option |
 //! | [`documents`] | documents made from a number |
 //! | [`fixture`] | building an index of them: commits, deletes, merges, settings |
+//! | [`golden`] | indexes that old releases wrote, and what they read in them |
 //! | [`shared`] | indexes that other programs wrote |
 //! | [`corpora`] | real documents, indexed with every field type |
 //! | [`routing`] | where a document has to go, by the `murmur3` crate |
@@ -28,6 +29,7 @@ pub mod corpora;
 pub mod documents;
 pub mod files;
 pub mod fixture;
+pub mod golden;
 pub mod oracle;
 pub mod routing;
 pub mod schema;

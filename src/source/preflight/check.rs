@@ -7,7 +7,7 @@ use tantivy::columnar::ColumnarReader;
 use tantivy::directory::OwnedBytes;
 use tantivy::schema::Schema;
 
-use super::{FileFooter, Parts, StoreInfo, footer, orphans, planes, settings, store, terms};
+use super::{FileFooter, Parts, StoreInfo, WrittenBy, footer, orphans, planes, settings, store, terms};
 use crate::error::{Error, Result};
 use crate::source::meta::{META, Meta, SegmentEntry};
 use crate::source::mmap;
@@ -55,7 +55,10 @@ pub(in crate::source) fn map_and_check(dir: &Path, meta: &Meta, notes: &mut Vec<
     let segments = files
         .into_iter()
         .zip(meta.segments())
-        .map(|(files, entry)| check_segment(dir, files, entry, &schema, sort.as_deref()))
+        .map(|(files, entry)| {
+            let oldest = files.iter().map(|file| file.footer.written_by).min();
+            check_segment(dir, files, entry, &schema, sort.as_deref()).map_err(|error| old_layout(error, oldest))
+        })
         .collect::<Result<Vec<_>>>()?;
     notes.extend(orphans::note(dir, &mapped.keys().map(|name| name.as_os_str()).collect()));
     Ok(Checked { files: mapped, segments })
@@ -112,6 +115,23 @@ fn check_footers(
         }
     }
     Ok(segments)
+}
+
+/// What looks like damage in a segment of a release before columns is how that release wrote: tantivy 0.19 counts its
+/// format as 5, as 0.20 and 0.21 do.
+fn old_layout(error: Error, written_by: Option<WrittenBy>) -> Error {
+    match (error, written_by) {
+        (Error::Corrupt { path, problem }, Some(by)) if (by.major, by.minor) < settings::FIRST_READABLE => {
+            Error::Unsupported {
+                path,
+                what: "the layout",
+                found: format!("that of {by} ({problem})"),
+                expected: "one of tantivy 0.20 to 0.27".to_owned(),
+                hint: "re-index the documents with a current tantivy".to_owned(),
+            }
+        }
+        (error, _) => error,
+    }
 }
 
 fn check_segment(

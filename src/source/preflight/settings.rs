@@ -12,7 +12,7 @@ use crate::source::guard::guard;
 use crate::source::meta::Meta;
 
 /// First version whose schemas tantivy 0.27 reads: since it, fast fields are columns.
-const FIRST_READABLE: (u32, u32) = (0, 20);
+pub(super) const FIRST_READABLE: (u32, u32) = (0, 20);
 
 /// Checks what needs no segment file.
 pub(super) fn check(path: &Path, meta: &Meta) -> Result<()> {

@@ -3,6 +3,11 @@
 //! As bytes, normally: what is stored must come out byte by byte. Stores of format version 1 hold dates as
 //! microseconds, those of version 2 as nanoseconds, so where both are compared the documents are decoded by tantivy
 //! (which knows the version) and encoded again here, the same way for both.
+//!
+//! But for documents with JSON of format 5, which is its text. There tantivy 0.27 makes dates of texts that look like
+//! dates, and then, in stores of version 1, takes their nanoseconds for microseconds: 1000 times too many, or an
+//! overflow (`src/schema/document/de.rs`, `ValueType::JSONObject`). The text is the same in both versions; such
+//! documents are compared as bytes, with the dates outside of it converted.
 
 use std::ops::Range;
 
@@ -15,7 +20,7 @@ use super::lanes::SegmentLanes;
 use super::unit::View;
 use crate::error::{Error, Result};
 use crate::progress::Cancel;
-use crate::source::Component;
+use crate::source::{Component, holds_json_text, visit_dates};
 
 /// Reads the documents in `range`.
 pub(super) fn read(view: &View<'_>, range: Range<u64>, lanes: &SegmentLanes, cancel: &Cancel) -> Result<()> {
@@ -29,16 +34,37 @@ pub(super) fn read(view: &View<'_>, range: Range<u64>, lanes: &SegmentLanes, can
         }
         let Ok(doc) = u32::try_from(doc) else { break };
         let what = || format!("stored document {doc}");
-        let seed = if view.decoded {
+        let bytes = store.get_document_bytes(doc).map_err(|error| Error::tantivy(what(), &path)(error))?;
+        let damaged = |problem: &str| Error::corrupt(&path, format!("{}: {problem}", what()));
+        let seed = if !view.decoded {
+            Seed::new(Tag::Stored, 0, &bytes)
+        } else if holds_json_text(&bytes).map_err(damaged)? {
+            buffer.clear();
+            buffer.extend_from_slice(&bytes);
+            if view.segment.store().version == 1 {
+                dates_to_nanoseconds(&mut buffer).map_err(damaged)?;
+            }
+            Seed::new(Tag::Stored, 0, &buffer)
+        } else {
             let document: TantivyDocument = store.get(doc).map_err(|error| Error::tantivy(what(), &path)(error))?;
             buffer.clear();
             encode_document(&document, &mut buffer);
             Seed::new(Tag::Decoded, 0, &buffer)
-        } else {
-            let bytes = store.get_document_bytes(doc).map_err(|error| Error::tantivy(what(), &path)(error))?;
-            Seed::new(Tag::Stored, 0, &bytes)
         };
         adder.add(doc, seed.alone());
+    }
+    Ok(())
+}
+
+/// Makes the microseconds of version 1 the nanoseconds of version 2.
+fn dates_to_nanoseconds(document: &mut [u8]) -> Result<(), &'static str> {
+    let mut ends = Vec::new();
+    visit_dates(document, &mut |at| ends.push(at + 8))?;
+    for end in ends {
+        let date = document.get_mut(..end).and_then(|head| head.last_chunk_mut::<8>());
+        let date = date.ok_or("it ends within a date")?;
+        let nanoseconds = i64::from_le_bytes(*date).checked_mul(1_000).ok_or("a date does not fit nanoseconds")?;
+        *date = nanoseconds.to_le_bytes();
     }
     Ok(())
 }
