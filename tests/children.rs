@@ -7,7 +7,7 @@ use std::path::Path;
 use crate::common::content::Content;
 use crate::common::files::{assert_source_unchanged, snapshot};
 use crate::common::fixture::{Batch, Fixture};
-use crate::common::{documents, oracle, schema, search};
+use crate::common::{oracle, schema, search};
 use shardsplit::job::Job;
 use shardsplit::partition::{KeySpec, SegmentMode};
 use shardsplit::plan::Method;
@@ -82,7 +82,7 @@ fn write_to(child: &Path, fixture: &Fixture, victim: &str) {
     // Without the id, which is set here.
     let specs: Vec<_> = fixture.specs().into_iter().filter(|spec| spec.name != "id").collect();
     for number in 0..26u32 {
-        let mut doc = documents::document(&schema, &specs, fixture.key, fixture.routing, number * 17 + 5);
+        let mut doc = fixture.document(&schema, &specs, number * 17 + 5);
         doc.add_text(id, format!("new {number}"));
         writer.add_document(doc).unwrap();
     }

@@ -7,6 +7,7 @@
 //! | `property`, `golden_oracle`, `fixtures_selftest` | any index, against documents indexed anew and `merge_filtered_segments` |
 //! | `shared_indexes`, `source_real`, `corpora` | indexes and documents that others wrote |
 //! | `golden_versions` | indexes that old releases of tantivy wrote, against what those read in them |
+//! | `ranking` | scores over all children |
 //! | `routing` | published vectors |
 //! | `refusals`, `refusals_meta`, `damage_source`, `source_shapes`, `source_lock` | what is refused, and how it is said |
 //! | `link_files`, `children` | linked files, and children in the hands of a tantivy writer |
@@ -47,6 +48,7 @@ mod inspect;
 mod link_files;
 mod one_pass;
 mod property;
+mod ranking;
 mod recover;
 mod refusals;
 mod refusals_meta;

@@ -5,8 +5,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::common::check::assert_split;
+use crate::common::content::Content;
 use crate::common::files::copy_dir;
 use crate::common::fixture::Fixture;
+use crate::common::routing::Routing;
 use shardsplit::job::Job;
 use shardsplit::plan::Method;
 use shardsplit::progress::{Cancel, Silent};
@@ -14,6 +17,8 @@ use shardsplit::publish::{RealFs, RecoverAction, recover};
 use shardsplit::source::{LockMode, Source};
 use shardsplit::verify::{Grade, VerifyJob, VerifyLevel, verify};
 use shardsplit::{Error, ErrorKind};
+use tantivy::schema::{STORED, STRING, Schema, TextOptions};
+use tantivy::{Index, IndexWriter, doc};
 
 fn build(dir: &Path) -> PathBuf {
     let source = dir.join("source");
@@ -176,4 +181,41 @@ fn nothing_is_written_into_a_source_whatever_its_name_is() {
         assert_eq!(error.kind(), ErrorKind::Usage, "{error}");
         assert!(!source.join("in").exists());
     }
+}
+
+/// An index whose `id` has these options, with ids around and beyond the 65,535 bytes that a column keeps of a text, and
+/// characters of two bytes across that bound.
+fn build_long_ids(dir: &Path, options: TextOptions) {
+    fs::create_dir(dir).unwrap();
+    let mut schema = Schema::builder();
+    let id = schema.add_text_field("id", options);
+    let index = Index::create_in_dir(dir, schema.build()).unwrap();
+    let mut writer: IndexWriter = index.writer_with_num_threads(1, 30_000_000).unwrap();
+    for bytes in [3, 65_529, 65_533, 65_535, 65_536, 65_537, 70_000, 140_000] {
+        for (start, letter) in [("", "x"), ("", "é"), ("y", "é")] {
+            let letters = (bytes - start.len()) / letter.len();
+            writer.add_document(doc!(id => format!("{start}{}", letter.repeat(letters)))).unwrap();
+        }
+    }
+    writer.commit().unwrap();
+    writer.wait_merging_threads().unwrap();
+}
+
+#[test]
+fn an_id_longer_than_a_column_keeps_is_routed_by_all_of_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let column = TextOptions::default().set_fast("raw");
+    for (nth, options) in [column.clone() | STORED, column.clone() | STRING | STORED].into_iter().enumerate() {
+        let (source, out) = (dir.path().join(format!("source-{nth}")), dir.path().join(format!("out-{nth}")));
+        build_long_ids(&source, options);
+        Job::new(&source, &out, 7, "id").run(&Silent, &Cancel::new()).unwrap();
+        let routing = Routing::by_key("id", 7);
+        assert_split(&Content::read(&source, &routing.fields()), &out, &routing);
+    }
+    // Nothing else has the rest of it.
+    build_long_ids(&dir.path().join("cut"), column);
+    let error =
+        Job::new(dir.path().join("cut"), dir.path().join("out"), 7, "id").run(&Silent, &Cancel::new()).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Usage, "{error}");
+    assert!(error.to_string().contains("\"id\" is too long in segment"), "{error}");
 }

@@ -148,6 +148,7 @@ mod tests {
                 shard: 4,
                 path: "out/4".into(),
                 docs: Some(2999),
+                deleted: Some(0),
                 digest: None,
                 fields: Vec::new(),
             }],

@@ -108,6 +108,7 @@ fn run(job: &VerifyJob<'_>, progress: &dyn Progress, cancel: &Cancel, report: &m
             shard: child.shard,
             path: child.path.clone(),
             docs: child.index.as_ref().map(Source::num_docs),
+            deleted: child.index.as_ref().map(Source::num_deleted),
             digest: None,
             fields: Vec::new(),
         })

@@ -41,15 +41,28 @@ pub enum Check {
     TokenTotals,
 }
 
-/// What a field's statistics are in one child; summed over children they serve BM25 over all of them.
+/// Statistics of a field in one child, all but `terms` sums: added up over children they are those of one index of all
+/// documents.
+///
+/// BM25 over several shards scores like one index if every shard is given the sums over all of them: of documents
+/// ([`VerifiedChild::docs`] and [`VerifiedChild::deleted`]), of `total_num_tokens`, and of the document frequency of each
+/// term of the query, which a child's dictionary gives at once (`Searcher::doc_freq`). In tantivy,
+/// `EnableScoring::enabled_from_statistics_provider` takes them. The sums here change only when the children do.
+///
+/// As in tantivy and Lucene, documents that are deleted count until a merge drops them. Rewritten children have none;
+/// linked children have those of their siblings, whose documents therefore count once per child.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct FieldStatistics {
     /// The field.
     pub field: String,
-    /// Sum of the stored token totals of the child's segments.
+    /// Sum of the stored token totals of the child's segments (Lucene's `sumTotalTermFreq`).
     pub total_num_tokens: u64,
-    /// Documents whose norm says that they have a token; `None` for fields without norms.
+    /// Documents whose norm says that they have a token (Lucene's `docCount`); `None` for fields without norms.
     pub docs_with_field: Option<u64>,
+    /// Terms in the dictionaries of the child's segments; a term of several segments counts in each.
+    pub terms: u64,
+    /// Sum of the document frequencies of all terms: how many postings there are (Lucene's `sumDocFreq`).
+    pub sum_doc_freq: u64,
 }
 
 /// One child as it was read.
@@ -61,6 +74,8 @@ pub struct VerifiedChild {
     pub path: PathBuf,
     /// Live documents; `None` if it could not be opened.
     pub docs: Option<u64>,
+    /// Deleted documents that its segments still hold; `None` if it could not be opened.
+    pub deleted: Option<u64>,
     /// Digest of the content of its live documents; `None` if it was not read.
     pub digest: Option<Digest>,
     /// Statistics of indexed fields; empty if the content was not read.

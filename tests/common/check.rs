@@ -104,20 +104,26 @@ pub fn compare_sequences(label: &str, expected: &[&Doc], actual: &[&Doc], found:
     if missing.is_empty() && extra.is_empty() {
         let at = expected.iter().zip(actual).position(|(left, right)| left.lines != right.lines).unwrap();
         found.push(format!(
-            "{label}: order differs at document {at}: expected {:?}, found {:?}",
-            expected[at].keys, actual[at].keys
+            "{label}: order differs at document {at}: expected {}, found {}",
+            short(expected[at]),
+            short(actual[at])
         ));
     }
     for doc in missing.into_iter().take(MOST) {
         let twin = extra.iter().position(|other| !other.keys.is_empty() && other.keys == doc.keys);
         match twin.map(|twin| extra.swap_remove(twin)) {
             Some(twin) => found.push(describe_change(label, doc, twin)),
-            None => found.push(format!("{label}: lacks source document {:?} {:?}", doc.address, doc.keys)),
+            None => found.push(format!("{label}: lacks source document {:?} {}", doc.address, short(doc))),
         }
     }
     for doc in extra.into_iter().take(MOST) {
-        found.push(format!("{label}: document {:?} {:?} should not be there", doc.address, doc.keys));
+        found.push(format!("{label}: document {:?} {} should not be there", doc.address, short(doc)));
     }
+}
+
+/// The keys of a document; some are very long.
+fn short(doc: &Doc) -> String {
+    format!("{:?}", doc.keys).chars().take(300).collect()
 }
 
 fn describe_change(label: &str, expected: &Doc, actual: &Doc) -> String {
@@ -127,9 +133,9 @@ fn describe_change(label: &str, expected: &Doc, actual: &Doc) -> String {
     };
     let (gone, new) = (only(expected, actual), only(actual, expected));
     format!(
-        "{label}: document {:?} {:?} (source {:?}) differs: expected «{gone}», found «{new}»{}",
+        "{label}: document {:?} {} (source {:?}) differs: expected «{gone}», found «{new}»{}",
         actual.address,
-        actual.keys,
+        short(actual),
         expected.address,
         if gone.is_empty() && new.is_empty() { ": the same lines, in another order or number" } else { "" }
     )
@@ -169,8 +175,17 @@ fn token_surplus(source: &Content, field: &str) -> Option<Ordering> {
     orders.try_fold(Ordering::Equal, |all, one| (one != Ordering::Less).then_some(all.max(one)))
 }
 
+/// Whether the norms of a field tell its tokens: every length has an id of its own (those under 40 have), and there are
+/// as many tokens as they say.
+pub fn has_exact_norms(source: &Content, field: &str) -> bool {
+    source.segments.iter().all(|segment| {
+        let (norms, facts) = (segment.norms.get(field), segment.fields.get(field));
+        norms.zip(facts).is_some_and(|(norms, facts)| norms.most < 40 && norms.tokens == facts.total_tokens)
+    })
+}
+
 /// Whether every posting of a field has its frequency, so that they tell its tokens.
-fn has_all_freqs(entry: &FieldEntry) -> bool {
+pub fn has_all_freqs(entry: &FieldEntry) -> bool {
     let field_type = entry.field_type();
     !field_type.is_json() && field_type.get_index_record_option().is_some_and(IndexRecordOption::has_freq)
 }

@@ -48,7 +48,17 @@ pub struct FieldFacts {
     pub counted_tokens: u64,
 }
 
+/// What the norms of one field and segment say, deleted documents included.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NormFacts {
+    /// The largest id.
+    pub most: u8,
+    /// Sum of the lengths that the ids stand for.
+    pub tokens: u64,
+}
+
 /// One segment.
+#[derive(Clone)]
 pub struct Segment {
     /// Open reader, for searches.
     pub reader: SegmentReader,
@@ -56,8 +66,8 @@ pub struct Segment {
     pub fields: BTreeMap<String, FieldFacts>,
     /// Per column name and type.
     pub columns: BTreeMap<(String, String), ColumnFacts>,
-    /// Fields that have norms.
-    pub norms: BTreeSet<String>,
+    /// Per field that has norms.
+    pub norms: BTreeMap<String, NormFacts>,
 }
 
 /// A term to search for.
@@ -103,6 +113,15 @@ impl Content {
 
     fn read_planes(dir: &Path, key_fields: &[&str], stored: bool) -> Content {
         let index = Index::open_in_dir(dir).unwrap_or_else(|error| panic!("{} does not open: {error}", dir.display()));
+        Content::read_index(&index, dir, key_fields, stored)
+    }
+
+    /// Reads `index`, which stands in `dir`.
+    pub fn of_index(index: &Index, dir: impl AsRef<Path>, key_fields: &[&str]) -> Content {
+        Content::read_index(index, dir.as_ref(), key_fields, true)
+    }
+
+    fn read_index(index: &Index, dir: &Path, key_fields: &[&str], stored: bool) -> Content {
         let mut content = Content {
             dir: dir.to_path_buf(),
             index: index.clone(),
@@ -117,6 +136,19 @@ impl Content {
             content.read_segment(ord, reader, key_fields, stored);
         }
         content
+    }
+
+    /// One segment of it, without samples.
+    #[must_use]
+    pub fn segment(&self, ord: usize) -> Content {
+        Content {
+            dir: self.dir.clone(),
+            index: self.index.clone(),
+            segments: vec![self.segments[ord].clone()],
+            docs: self.docs.iter().filter(|doc| doc.address.0 == ord).cloned().collect(),
+            sample_terms: BTreeSet::new(),
+            sample_phrases: BTreeSet::new(),
+        }
     }
 
     /// The schema.
@@ -151,11 +183,13 @@ impl Content {
         if stored {
             read_stored(&reader, &schema, key_fields, &mut docs);
         }
-        let mut norms = BTreeSet::new();
+        let mut norms = BTreeMap::new();
         for (field, entry) in schema.fields().filter(|(_, entry)| entry.is_indexed() && entry.has_fieldnorms()) {
             let norm = reader.get_fieldnorms_reader(field).unwrap();
             assert_eq!(norm.num_docs(), reader.max_doc(), "norms of {:?} in segment {ord}", entry.name());
-            norms.insert(entry.name().to_owned());
+            let most = (0..reader.max_doc()).map(|doc| norm.fieldnorm_id(doc)).max().unwrap_or(0);
+            let tokens = (0..reader.max_doc()).map(|doc| u64::from(norm.fieldnorm(doc))).sum();
+            norms.insert(entry.name().to_owned(), NormFacts { most, tokens });
             for doc in docs.iter_mut().flatten() {
                 doc.lines.push(format!("norm {} {}", entry.name(), norm.fieldnorm_id(doc.address.1)));
             }

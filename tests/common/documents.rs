@@ -7,7 +7,6 @@ use std::collections::BTreeMap;
 use std::net::Ipv6Addr;
 
 use proptest::prelude::*;
-use proptest::test_runner::FileFailurePersistence;
 use tantivy::schema::{Facet, Field, OwnedValue, Schema};
 use tantivy::tokenizer::{PreTokenizedString, Token};
 use tantivy::{DateTime, TantivyDocument};
@@ -15,20 +14,8 @@ use tantivy::{DateTime, TantivyDocument};
 use super::schema::{FieldSpec, KeyKind, Kind};
 
 /// Numbers for documents: mostly small ones, so that duplicates occur.
-pub fn numbers(at_most: usize) -> impl Strategy<Value = Vec<u32>> {
-    let number = prop_oneof![4 => 0u32..400, 1 => 0u32..u32::MAX];
-    prop::collection::vec(number, 0..at_most)
-}
-
-/// Settings of property tests: `cases` of them; what failed is kept beside the test, and tried first the next time.
-pub fn config(cases: u32) -> ProptestConfig {
-    let failures = FileFailurePersistence::WithSource("proptest-regressions");
-    ProptestConfig {
-        cases,
-        max_shrink_iters: 60,
-        failure_persistence: Some(Box::new(failures)),
-        ..ProptestConfig::default()
-    }
+pub fn number() -> impl Strategy<Value = u32> {
+    prop_oneof![3 => 0u32..60, 4 => 0u32..400, 1 => 0u32..u32::MAX]
 }
 
 /// A small generator of pseudo-random numbers (SplitMix64), the same everywhere.
@@ -103,6 +90,39 @@ pub fn id(number: u32, key: KeyKind) -> String {
     }
 }
 
+/// What is odd about some documents of an index.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Oddities {
+    /// Every seventh document has no id.
+    pub missing_ids: bool,
+    /// Every fifth document shares its id with another one.
+    pub shared_ids: bool,
+    /// Every ninth document says its id twice.
+    pub repeated_ids: bool,
+    /// Some ids are empty, some have thousands of characters, and some are longer than what tantivy indexes as a term.
+    pub odd_ids: bool,
+    /// Every sixteenth document has a hundred kilobytes of text in each of its text fields.
+    pub large_texts: bool,
+}
+
+impl Oddities {
+    /// The id of a document, if it has one.
+    pub fn id(self, number: u32, key: KeyKind) -> Option<String> {
+        let number = if self.shared_ids && number % 5 == 4 { number / 5 } else { number };
+        let text = !matches!(key, KeyKind::NumberColumn | KeyKind::NumberStored | KeyKind::SignedColumn);
+        match number % 32 {
+            _ if self.missing_ids && number % 7 == 3 => None,
+            1 | 9 if self.odd_ids && text => Some(String::new()),
+            5 | 30 if self.odd_ids && text => Some(format!("{} {number}", "длинный ".repeat(400))),
+            // Where it is not stored, nobody could tell such an id.
+            17 if self.odd_ids && text && !matches!(key, KeyKind::RawIndexed | KeyKind::Column) => {
+                Some(format!("{number} {}", "x".repeat(70_000)))
+            }
+            _ => Some(id(number, key)),
+        }
+    }
+}
+
 /// Which documents have a custom routing value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RoutingValues {
@@ -131,6 +151,7 @@ pub fn document(
     fields: &[FieldSpec],
     key: KeyKind,
     values: RoutingValues,
+    odd: Oddities,
     number: u32,
 ) -> TantivyDocument {
     let mut rng = Rng::new(u64::from(number));
@@ -142,23 +163,30 @@ pub fn document(
     if let Some(routing) = routing(number, values) {
         doc.add_text(field("routing").unwrap(), routing);
     }
+    let large = odd.large_texts && number % 16 == 9;
     for spec in fields {
         let field = schema.get_field(&spec.name).unwrap();
         match spec.name.as_str() {
-            "id" => add_id(&mut doc, field, key, number),
+            "id" => {
+                let times = if odd.repeated_ids && number % 9 == 2 { 2 } else { 1 };
+                let id = odd.id(number, key);
+                (0..times).filter_map(|_| id.as_ref()).for_each(|id| add_id(&mut doc, field, key, id));
+            }
             // A sort field has one value or none, and few different ones.
             "rank" => (0..(number % 4).min(1)).for_each(|_| add_rank(&mut doc, field, spec.kind, &mut rng)),
             _ => {
                 let values = if number < 4 { u64::from(number) % 2 } else { rng.pick(&[0, 1, 1, 1, 2, 3]) };
                 (0..values).for_each(|_| add_value(&mut doc, field, spec.kind, &mut rng));
+                if large && matches!(spec.kind, Kind::Text { .. }) {
+                    doc.add_text(field, large_text(&mut rng));
+                }
             }
         }
     }
     doc
 }
 
-fn add_id(doc: &mut TantivyDocument, field: Field, key: KeyKind, number: u32) {
-    let id = id(number, key);
+fn add_id(doc: &mut TantivyDocument, field: Field, key: KeyKind, id: &str) {
     match key {
         KeyKind::NumberColumn | KeyKind::NumberStored => doc.add_u64(field, id.parse().unwrap()),
         KeyKind::SignedColumn => doc.add_i64(field, id.parse().unwrap()),
@@ -207,6 +235,14 @@ fn text(rng: &mut Rng) -> String {
     }
 }
 
+/// A hundred kilobytes and more, one word of them longer than what tantivy indexes as a term.
+fn large_text(rng: &mut Rng) -> String {
+    let word = if rng.below(2) == 0 { "ω".repeat(33_000) } else { String::new() };
+    let words = 4_000 + usize::try_from(rng.below(4_000)).unwrap();
+    let words: Vec<String> = (0..words).map(|_| format!("{} w{}", rng.pick(&WORDS), rng.below(3_000))).collect();
+    format!("{word} {}", words.join(" "))
+}
+
 /// Tokens with gaps, with several at one position, and with lengths.
 fn pre_tokenized(rng: &mut Rng) -> PreTokenizedString {
     let mut position = usize::try_from(rng.below(3)).unwrap();
@@ -230,7 +266,7 @@ fn integer(rng: &mut Rng) -> u64 {
 
 fn float(rng: &mut Rng) -> f64 {
     match rng.below(6) {
-        0 => rng.pick(&[0.0, -0.0, f64::MIN_POSITIVE, f64::MAX, f64::MIN, 1e300, -1e-300, f64::INFINITY]),
+        0 => rng.pick(&[0.0, -0.0, f64::MIN_POSITIVE, f64::MAX, f64::MIN, 1e300, -1e-300, f64::INFINITY, f64::NAN]),
         _ => (rng.below(2_000) as f64 - 1_000.0) / 8.0,
     }
 }
@@ -271,7 +307,7 @@ fn json_value(rng: &mut Rng, depth: u32) -> OwnedValue {
     match rng.below(if depth == 0 { 8 } else { 11 }) {
         0 => OwnedValue::Null,
         1 => OwnedValue::Bool(rng.below(2) == 0),
-        2 => OwnedValue::U64(rng.pick(&[0, 7, 1 << 53])),
+        2 => OwnedValue::U64(rng.pick(&[0, 7, 1 << 53, 1 << 63])),
         3 => OwnedValue::I64(rng.below(100).cast_signed() - 50),
         4 => OwnedValue::F64(float(rng)),
         5 => OwnedValue::Date(date(rng)),

@@ -1,17 +1,22 @@
 //! Building an index: batches of documents, each a commit and a segment, deletes, merges, settings.
+//!
+//! Built in memory and written out at once: tantivy syncs every file that it makes, which takes longer than all the
+//! rest. The files are the same.
 
 use std::path::Path;
 
-use proptest::prelude::*;
-use tantivy::directory::MmapDirectory;
+use tantivy::directory::RamDirectory;
+use tantivy::index::SegmentId;
 use tantivy::indexer::NoMergePolicy;
 use tantivy::schema::{DateTimePrecision, Schema};
-use tantivy::store::{Compressor, ZstdCompressor};
-use tantivy::{Index, IndexBuilder, IndexSettings, IndexSortByField, Order, Term};
+use tantivy::store::Compressor;
+use tantivy::tokenizer::{NgramTokenizer, TokenizerManager};
+use tantivy::{Index, IndexBuilder, IndexSettings, IndexSortByField, IndexWriter, Order, TantivyDocument, Term};
 
-use super::documents::{self, RoutingValues};
+use super::documents::{self, Oddities, RoutingValues};
 use super::routing::Routing;
-use super::schema::{FieldSpec, Flags, KEY_KINDS, KeyKind, Kind, TextIndex, catalogue, schema};
+use super::schema::{FieldSpec, Flags, KeyKind, Kind, catalogue, schema};
+use super::surgery;
 
 /// One commit: documents added, then documents deleted by their number.
 #[derive(Clone, Debug, Default)]
@@ -31,14 +36,26 @@ pub struct Fixture {
     pub key: KeyKind,
     /// Which documents have a custom routing value, in a field `routing`.
     pub routing: RoutingValues,
+    /// How `routing` is declared; not as a number.
+    pub routing_kind: KeyKind,
+    /// What is odd about some documents.
+    pub odd: Oddities,
     /// Codec of the doc store.
     pub compressor: Compressor,
     /// Block size of the doc store in bytes.
     pub blocksize: usize,
+    /// What the settings say of compressing on a thread of its own.
+    pub dedicated_thread: bool,
+    /// Codec that the settings name in the end, whatever the files have.
+    pub renamed_codec: Option<Compressor>,
     /// Index sort by a field `rank` of this type.
     pub sort: Option<(Kind, Order)>,
     /// The commits.
     pub batches: Vec<Batch>,
+    /// Documents of a segment that comes first, is not merged, and in the end has deleted documents only.
+    pub dead: Vec<u32>,
+    /// Whether the last segment has no documents, not even deleted ones.
+    pub empty_segment: bool,
     /// How many of the first segments to merge into one in the end.
     pub merge: usize,
     /// Payload of the last commit.
@@ -65,12 +82,18 @@ impl Fixture {
             fields: catalogue(),
             key: KeyKind::Everything,
             routing: RoutingValues::Sometimes,
+            routing_kind: KeyKind::RawStored,
+            odd: Oddities::default(),
             compressor: Compressor::Lz4,
             blocksize: 16_384,
+            dedicated_thread: true,
+            renamed_codec: None,
             sort: None,
             batches: (0..batches)
                 .map(|batch| Batch { add: (batch * docs..(batch + 1) * docs).collect(), delete: Vec::new() })
                 .collect(),
+            dead: Vec::new(),
+            empty_segment: false,
             merge: 0,
             payload: Some("a payload of the operator's own".to_owned()),
         }
@@ -99,9 +122,7 @@ impl Fixture {
         let number = Flags { indexed: true, fast: true, stored: true, norms: false };
         let mut specs = vec![FieldSpec { name: "serial".to_owned(), kind: Kind::U64(number) }];
         if self.routing != RoutingValues::Never {
-            let index = TextIndex { tokenizer: "raw", record: tantivy::schema::IndexRecordOption::Basic, norms: false };
-            let kind = Kind::Text { index: Some(index), fast: None, stored: true };
-            specs.push(FieldSpec { name: "routing".to_owned(), kind });
+            specs.push(FieldSpec { name: "routing".to_owned(), kind: self.routing_kind.kind() });
         }
         specs.extend(self.specs());
         schema(&specs)
@@ -113,26 +134,29 @@ impl Fixture {
             sort_by_field: self.sort.map(|(_, order)| IndexSortByField { field: "rank".to_owned(), order }),
             docstore_compression: self.compressor,
             docstore_blocksize: self.blocksize,
+            docstore_compress_dedicated_thread: self.dedicated_thread,
             ..IndexSettings::default()
         }
     }
 
+    /// A document of this index.
+    pub fn document(&self, schema: &Schema, specs: &[FieldSpec], number: u32) -> TantivyDocument {
+        documents::document(schema, specs, self.key, self.routing, self.odd, number)
+    }
+
     /// Builds the index in `dir`, which is made.
     pub fn build(&self, dir: &Path) -> Index {
-        std::fs::create_dir_all(dir).unwrap();
+        let ram = RamDirectory::create();
         let (schema, specs) = (self.schema(), self.specs());
-        let index = IndexBuilder::new()
-            .schema(schema.clone())
-            .settings(self.settings())
-            .open_or_create(MmapDirectory::open(dir).unwrap())
-            .unwrap();
+        let index = builder(schema.clone(), self.settings()).open_or_create(ram.clone()).unwrap();
         // One thread: documents stand in the segment in the order in which they were added.
-        let mut writer = index.writer_with_num_threads(1, 20_000_000).unwrap();
+        let mut writer = index.writer_with_num_threads(1, MEMORY).unwrap();
         writer.set_merge_policy(Box::new(NoMergePolicy));
+        let dead = if self.dead.is_empty() { Vec::new() } else { self.add_dead(&mut writer, &schema, &specs) };
         let serial = schema.get_field("serial").unwrap();
         for (ord, batch) in self.batches.iter().enumerate() {
             for &number in &batch.add {
-                writer.add_document(documents::document(&schema, &specs, self.key, self.routing, number)).unwrap();
+                writer.add_document(self.document(&schema, &specs, number)).unwrap();
             }
             for &number in &batch.delete {
                 writer.delete_term(Term::from_field_u64(serial, u64::from(number)));
@@ -143,13 +167,39 @@ impl Fixture {
             }
             commit.commit().unwrap();
         }
-        let segments = index.searchable_segment_ids().unwrap();
+        let mut segments = index.searchable_segment_ids().unwrap();
+        segments.retain(|segment| !dead.contains(segment));
         let merged = &segments[..self.merge.min(segments.len())];
         if merged.len() > 1 {
             writer.merge(merged).wait().unwrap();
         }
         writer.wait_merging_threads().unwrap();
-        index
+
+        surgery::write_out(&index, &ram, dir);
+        surgery::delete_all_documents(dir, &dead);
+        if self.empty_segment {
+            surgery::add_empty_segment(dir, &index_of(&schema, self.settings(), std::iter::empty()));
+        }
+        if let Some(codec) = self.renamed_codec {
+            surgery::rename_codec(dir, codec);
+        }
+        Index::open_in_dir(dir).unwrap()
+    }
+
+    fn add_dead(&self, writer: &mut IndexWriter, schema: &Schema, specs: &[FieldSpec]) -> Vec<SegmentId> {
+        for &number in &self.dead {
+            writer.add_document(self.document(schema, specs, number)).unwrap();
+        }
+        writer.commit().unwrap();
+        writer.index().searchable_segment_ids().unwrap()
+    }
+
+    /// One segment of these documents, in this order, as tantivy's writer makes it from nothing.
+    pub fn segment_of(&self, numbers: &[u32]) -> (Index, RamDirectory) {
+        let (schema, specs) = (self.schema(), self.specs());
+        // They stand as they shall; tantivy would sort equal ones as it likes.
+        let settings = IndexSettings { sort_by_field: None, ..self.settings() };
+        index_of(&schema, settings, numbers.iter().map(|&number| self.document(&schema, &specs, number)))
     }
 
     /// Routing by `id`, and by `routing` where there is such a field.
@@ -171,36 +221,23 @@ impl Fixture {
     }
 }
 
-/// Any index: some of the fields, some batches of up to `docs` documents, deletes, merges, settings.
-pub fn fixtures(docs: usize) -> impl Strategy<Value = Fixture> {
-    let fields = prop::collection::vec(any::<bool>(), catalogue().len()).prop_map(|kept| {
-        catalogue().into_iter().zip(kept).filter_map(|(field, kept)| kept.then_some(field)).collect::<Vec<_>>()
-    });
-    let batch = (documents::numbers(docs), prop::collection::vec(0u32..400, 0..60))
-        .prop_map(|(add, delete)| Batch { add, delete });
-    let compressor = prop_oneof![
-        Just(Compressor::Lz4),
-        Just(Compressor::None),
-        Just(Compressor::Zstd(ZstdCompressor { compression_level: Some(3) })),
-    ];
-    let kinds = prop::sample::select(sort_kinds());
-    let order = prop_oneof![Just(Order::Asc), Just(Order::Desc)];
-    let sort = prop_oneof![3 => Just(None), 1 => (kinds, order).prop_map(Some)];
-    let settings = (compressor, prop::sample::select(vec![200usize, 4_096, 16_384]), sort);
-    let routing = prop::sample::select(vec![RoutingValues::Never, RoutingValues::Sometimes, RoutingValues::Always]);
-    let payload = prop::option::of("[a-z ]{0,12}");
-    let batches = prop::collection::vec(batch, 0..5);
-    (fields, prop::sample::select(KEY_KINDS.to_vec()), routing, settings, batches, 0usize..4, payload).prop_map(
-        |(fields, key, routing, (compressor, blocksize, sort), batches, merge, payload)| Fixture {
-            fields,
-            key,
-            routing,
-            compressor,
-            blocksize,
-            sort,
-            batches,
-            merge,
-            payload,
-        },
-    )
+/// Bytes for a tantivy writer; it takes no less.
+const MEMORY: usize = 15_000_000;
+
+fn index_of(
+    schema: &Schema,
+    settings: IndexSettings,
+    documents: impl Iterator<Item = TantivyDocument>,
+) -> (Index, RamDirectory) {
+    let ram = RamDirectory::create();
+    // The less memory, the smaller a hash table to clear; it grows.
+    let mut writer = builder(schema.clone(), settings).single_segment_index_writer(ram.clone(), 200_000).unwrap();
+    documents.for_each(|document| writer.add_document(document).unwrap());
+    (writer.finalize().unwrap(), ram)
+}
+
+fn builder(schema: Schema, settings: IndexSettings) -> IndexBuilder {
+    let tokenizers = TokenizerManager::default();
+    tokenizers.register("pairs", NgramTokenizer::new(2, 2, false).unwrap());
+    IndexBuilder::new().schema(schema).settings(settings).tokenizers(tokenizers)
 }

@@ -4,6 +4,9 @@
 //! |---|---|
 //! | [`schema`] | schemas with every field type and option |
 //! | [`documents`] | documents made from a number |
+//! | [`draw`] | strategies for any index |
+//! | [`seeds`] | properties, tried on cases drawn from numbers |
+//! | [`surgery`] | what indexes hold that tantivy's writer does not write |
 //! | [`fixture`] | building an index of them: commits, deletes, merges, settings |
 //! | [`golden`] | indexes that old releases wrote, and what they read in them |
 //! | [`shared`] | indexes that other programs wrote |
@@ -27,6 +30,7 @@ pub mod columns;
 pub mod content;
 pub mod corpora;
 pub mod documents;
+pub mod draw;
 pub mod files;
 pub mod fixture;
 pub mod golden;
@@ -34,5 +38,7 @@ pub mod oracle;
 pub mod routing;
 pub mod schema;
 pub mod search;
+pub mod seeds;
 pub mod shared;
+pub mod surgery;
 pub mod values;

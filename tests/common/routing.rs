@@ -14,17 +14,21 @@ pub struct Routing {
     pub routing_field: Option<String>,
     /// Numbers of shards.
     pub split: SplitSpec,
+    /// The child that gets documents without a key.
+    pub missing: Option<u32>,
+    /// The child that gets documents of other shards.
+    pub stray: Option<u32>,
 }
 
 impl Routing {
     /// By `key`, from a one-shard source into `into` children.
     pub fn by_key(key: &str, into: u32) -> Routing {
-        Routing { key: key.to_owned(), routing_field: None, split: SplitSpec::new(into) }
+        Routing { key: key.to_owned(), routing_field: None, split: SplitSpec::new(into), missing: None, stray: None }
     }
 
-    /// The fields to read.
+    /// The fields to read: those that decide, and the number that a document was made from, where there is one.
     pub fn fields(&self) -> Vec<&str> {
-        std::iter::once(self.key.as_str()).chain(self.routing_field.as_deref()).collect()
+        [self.key.as_str(), "serial"].into_iter().chain(self.routing_field.as_deref()).collect()
     }
 
     /// Shard numbers of the children, ascending.
@@ -38,11 +42,23 @@ impl Routing {
 
     /// Shard number of a document with these key values.
     pub fn shard(&self, keys: &BTreeMap<String, Vec<String>>) -> u32 {
-        let value = |field: &str| keys.get(field).and_then(|values| values.first());
-        let id = value(&self.key);
-        let routing = self.routing_field.as_deref().and_then(value);
-        let effective = routing.or(id).unwrap_or_else(|| panic!("no key: {keys:?}"));
-        shard(&self.split, effective, id.unwrap_or(effective))
+        let value = |field: &str| keys.get(field).and_then(|values| values.first()).map(String::as_str);
+        self.child(value(&self.key), self.routing_field.as_deref().and_then(value))
+            .unwrap_or_else(|| panic!("no child: {keys:?}"))
+    }
+
+    /// Shard number of a document with this id and this routing value, if it belongs to some child.
+    pub fn child(&self, id: Option<&str>, routing: Option<&str>) -> Option<u32> {
+        // Where one routing value spreads over several shards, both decide.
+        let partitioned = self.split.routing_partition_size > 1;
+        let keys = match (id, routing) {
+            (Some(id), Some(routing)) => Some((routing, id)),
+            (Some(key), None) | (None, Some(key)) if !partitioned => Some((key, key)),
+            _ => None,
+        };
+        let Some((routing, id)) = keys else { return self.missing };
+        let shard = shard(&self.split, routing, id);
+        if self.children().contains(&shard) { Some(shard) } else { self.stray }
     }
 }
 

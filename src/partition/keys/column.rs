@@ -2,6 +2,9 @@
 //!
 //! Text columns hold ordinals of a sorted dictionary: each distinct text is hashed once, documents look their hash up
 //! by ordinal (4 bytes per distinct text). Number columns hold the numbers: each document's is hashed as decimal.
+//!
+//! A text column keeps the first [`MOST_BYTES`] bytes of a text, be it in the middle of a character. What is as long as
+//! that may have been cut, so it tells no key.
 
 use std::io::Write;
 
@@ -18,6 +21,9 @@ use crate::route::{RoutingHash, routing_hash};
 use crate::source::{Component, Segment};
 
 const TERMS_PER_CHECK: usize = 1 << 16;
+
+/// Bytes of a text that tantivy's columns keep (`tantivy-stacker`, `mutate_or_create`: key lengths are u16).
+const MOST_BYTES: usize = 65_535;
 
 /// The column of `field`, if `segment` has one of its type.
 pub(super) fn handle(segment: &Segment, field: &KeyField) -> Result<Option<DynamicColumnHandle>> {
@@ -49,6 +55,17 @@ fn open(segment: &Segment, field: &KeyField) -> Result<Option<DynamicColumn>> {
     ))
 }
 
+/// What a column says about a document.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ColumnKey {
+    /// Its key, exactly.
+    Exact(Key),
+    /// It has a text that may have been cut.
+    Cut,
+    /// It has this ordinal, which the dictionary does not have.
+    Unknown(u64),
+}
+
 /// Keys of one field of one segment.
 pub(super) struct ColumnKeys {
     values: Values,
@@ -57,10 +74,11 @@ pub(super) struct ColumnKeys {
 }
 
 enum Values {
-    /// `live`: ordinals that some document asked for has.
+    /// `cut`: ordinals of texts that may have been cut; `live`: ordinals that some document asked for has.
     Text {
         ords: Column<u64>,
         hashes: Vec<RoutingHash>,
+        cut: Bits,
         live: Bits,
     },
     Unsigned(Column<u64>),
@@ -73,9 +91,9 @@ impl ColumnKeys {
         let (values, hashed) = match open(segment, field)? {
             Some(DynamicColumn::Str(column)) => {
                 let (dictionary, ords) = column.into_parts();
-                let hashes = hash_dictionary(segment, field, &dictionary, cancel)?;
+                let (hashes, cut) = hash_dictionary(segment, field, &dictionary, cancel)?;
                 let hashed = hashes.len() as u64;
-                (Values::Text { ords, hashes, live: Bits::default() }, hashed)
+                (Values::Text { ords, hashes, cut, live: Bits::default() }, hashed)
             }
             Some(DynamicColumn::U64(column)) => (Values::Unsigned(column), 0),
             Some(DynamicColumn::I64(column)) => (Values::Signed(column), 0),
@@ -84,23 +102,26 @@ impl ColumnKeys {
         Ok(Some(ColumnKeys { values, hashed }))
     }
 
-    /// The key of `doc`; `Err` is an ordinal that the dictionary does not have.
+    /// The key of `doc`.
     #[inline]
-    pub(super) fn key(&mut self, doc: DocId) -> Result<Key, u64> {
-        match &mut self.values {
-            Values::Text { ords, hashes, live } => match single(ords.values_for_doc(doc)) {
+    pub(super) fn key(&mut self, doc: DocId) -> ColumnKey {
+        ColumnKey::Exact(match &mut self.values {
+            Values::Text { ords, hashes, cut, live } => match single(ords.values_for_doc(doc)) {
                 Single::One(ord) => {
                     let index = usize::try_from(ord).unwrap_or(usize::MAX);
-                    let hash = hashes.get(index).ok_or(ord)?;
+                    let Some(hash) = hashes.get(index) else { return ColumnKey::Unknown(ord) };
+                    if cut.contains(index) {
+                        return ColumnKey::Cut;
+                    }
                     live.insert(index);
-                    Ok(Key::One(*hash))
+                    Key::One(*hash)
                 }
-                Single::None => Ok(Key::Missing),
-                Single::Several => Ok(Key::Several),
+                Single::None => Key::Missing,
+                Single::Several => Key::Several,
             },
-            Values::Unsigned(column) => Ok(decimal(&mut self.hashed, single(column.values_for_doc(doc)))),
-            Values::Signed(column) => Ok(decimal(&mut self.hashed, single(column.values_for_doc(doc)))),
-        }
+            Values::Unsigned(column) => decimal(&mut self.hashed, single(column.values_for_doc(doc))),
+            Values::Signed(column) => decimal(&mut self.hashed, single(column.values_for_doc(doc))),
+        })
     }
 
     /// What [`ColumnKeys::key`] was asked for.
@@ -112,17 +133,23 @@ impl ColumnKeys {
     }
 }
 
+/// The hash of every text, and which texts may have been cut.
 fn hash_dictionary(
     segment: &Segment,
     field: &KeyField,
     dictionary: &Dictionary<VoidSSTable>,
     cancel: &Cancel,
-) -> Result<Vec<RoutingHash>> {
+) -> Result<(Vec<RoutingHash>, Bits)> {
     let path = || segment.file(Component::FastFields);
     let mut terms = dictionary.stream().map_err(|error| Error::io("read a dictionary of", path())(error))?;
     // Not sized by the dictionary's own count: that is a number from disk.
-    let mut hashes = Vec::new();
+    let (mut hashes, mut cut) = (Vec::new(), Bits::default());
     while terms.advance() {
+        if terms.key().len() >= MOST_BYTES {
+            cut.insert(hashes.len());
+            hashes.push(0);
+            continue;
+        }
         let text = std::str::from_utf8(terms.key()).map_err(|_| {
             Error::corrupt(path(), format!("value {} of column {:?} is not UTF-8", hashes.len(), field.name))
         })?;
@@ -131,7 +158,7 @@ fn hash_dictionary(
             cancel.check()?;
         }
     }
-    Ok(hashes)
+    Ok((hashes, cut))
 }
 
 enum Single<T> {

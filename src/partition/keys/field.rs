@@ -1,5 +1,6 @@
 //! Which fields can be keys, and where a segment has them.
 
+use tantivy::DocId;
 use tantivy::schema::{Field, FieldType, Schema};
 
 use super::{KeyPlane, KeySpec, column};
@@ -100,6 +101,19 @@ impl KeyField {
             return Ok(KeyPlane::Terms);
         }
         Ok(self.nominal(!self.stored))
+    }
+
+    /// That a document's text is longer than what the column keeps, and stands nowhere else.
+    pub(super) fn cut_in(&self, segment: &Segment, doc: DocId) -> Error {
+        let others = usable(segment.reader().schema()).filter(|field| field.stored && field.name != self.name);
+        Error::Field {
+            field: self.name.clone(),
+            problem: format!(
+                "is too long in segment {} document {doc}: columns keep 65,535 bytes of a text, and the field is not stored",
+                segment.id()
+            ),
+            usable: others.map(|field| field.name).collect(),
+        }
     }
 
     /// The cheapest plane that the schema promises; with `planes` false, only the store counts.

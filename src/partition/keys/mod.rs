@@ -6,7 +6,9 @@
 //!
 //! Which plane, per segment and field, first that exists:
 //!
-//! 1. the column, if numbers or untokenised text are in it: every distinct text is hashed once;
+//! 1. the column, if numbers or untokenised text are in it: every distinct text is hashed once. tantivy keeps 65,535 bytes
+//!    of a text there; documents with one as long as that are looked up in the doc store where the field is stored too,
+//!    and refused where it is not;
 //! 2. the term dictionary, if the field is indexed with the `raw` tokenizer or holds numbers: every term is hashed
 //!    once. tantivy does not index terms over 65,530 bytes; where the field is stored too, documents without a term are
 //!    looked up in the doc store (which a sparse routing field pays for: one pass over the store). A document with one

@@ -2,7 +2,7 @@
 
 use tantivy::DocId;
 
-use super::column::ColumnKeys;
+use super::column::{ColumnKey, ColumnKeys};
 use super::store::StoreCursor;
 use super::terms::TermKeys;
 use super::{Key, KeyField, KeyFields, KeyPlane, KeyReading};
@@ -120,20 +120,23 @@ impl<'s> FieldKeys<'s> {
     #[inline]
     fn key<'a>(&mut self, segment: &'a Segment, doc: DocId, store: &mut Option<StoreCursor<'a>>) -> Result<Key> {
         let key = match &mut self.reader {
-            Reader::Column(keys) => {
-                return keys.key(doc).map_err(|ord| {
+            Reader::Column(keys) => match keys.key(doc) {
+                ColumnKey::Exact(key) => return Ok(key),
+                ColumnKey::Cut if self.field.stored => Key::Missing,
+                ColumnKey::Cut => return Err(self.field.cut_in(segment, doc)),
+                ColumnKey::Unknown(ord) => {
                     let problem = format!(
                         "document {doc} has value {ord} of column {:?}, which is not in its dictionary",
                         self.field.name
                     );
-                    Error::corrupt(segment.file(Component::FastFields), problem)
-                });
-            }
+                    return Err(Error::corrupt(segment.file(Component::FastFields), problem));
+                }
+            },
             Reader::Terms(keys) => keys.key(doc),
             Reader::Store => Key::Missing,
             Reader::Absent(_) => return Ok(Key::Missing),
         };
-        // A term that was too long to be indexed is in the store, if anywhere.
+        // A text too long for a term or a column is in the store, if anywhere.
         if key != Key::Missing || !self.field.stored { Ok(key) } else { self.stored_key(segment, doc, store) }
     }
 
@@ -168,9 +171,9 @@ impl<'s> FieldKeys<'s> {
 
     fn into_seen(self) -> Seen {
         match self.reader {
-            Reader::Column(keys) => keys.into_seen(),
+            Reader::Column(keys) if self.stored == 0 => keys.into_seen(),
             Reader::Terms(keys) if self.stored == 0 => keys.into_seen(),
-            Reader::Terms(_) => Seen::Unknown,
+            Reader::Column(_) | Reader::Terms(_) => Seen::Unknown,
             Reader::Store => Seen::Hashes { hashes: self.hashes, keyed: self.keyed },
             Reader::Absent(_) => Seen::Nothing,
         }

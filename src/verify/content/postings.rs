@@ -191,6 +191,8 @@ impl Walk<'_> {
             seen += cursor.docs().len() as u64;
             cursor.advance();
         }
+        self.tokens.terms += 1;
+        self.tokens.postings += seen;
         if seen != u64::from(info.doc_freq) {
             self.fault(Component::Postings, || format!("term {} has {seen} of {} postings", show(term), info.doc_freq));
         }

@@ -26,7 +26,7 @@ pub(crate) struct Content {
     pub(crate) lanes: SegmentLanes,
     /// Tokens by field id.
     pub(crate) tokens: BTreeMap<u32, Tokens>,
-    /// Live documents with a norm above 0, by field id.
+    /// Documents with a norm above 0, deleted ones too, by field id.
     pub(crate) docs_with_field: BTreeMap<u32, u64>,
     /// What contradicts itself.
     pub(crate) faults: Vec<Fault>,
@@ -87,6 +87,8 @@ pub(crate) fn segments(
             sum.stored = tokens.stored;
             sum.all += tokens.all;
             sum.live += tokens.live;
+            sum.terms += tokens.terms;
+            sum.postings += tokens.postings;
         }
         if let (Part::Norms(field), Some(docs)) = (&unit.part, outcome.docs_with_field) {
             content.docs_with_field.insert(field.field_id(), docs);

@@ -30,7 +30,7 @@ pub(super) struct Totals {
 /// Totals of one child.
 #[derive(Default)]
 pub(super) struct ChildTotals {
-    tokens: BTreeMap<u32, u64>,
+    tokens: BTreeMap<u32, Tokens>,
     docs: BTreeMap<u32, u64>,
 }
 
@@ -40,10 +40,13 @@ impl ChildTotals {
         schema
             .fields()
             .filter_map(|(field, entry)| {
+                let tokens = self.tokens.get(&field.field_id())?;
                 Some(FieldStatistics {
                     field: entry.name().to_owned(),
-                    total_num_tokens: *self.tokens.get(&field.field_id())?,
+                    total_num_tokens: tokens.stored,
                     docs_with_field: self.docs.get(&field.field_id()).copied(),
+                    terms: tokens.terms,
+                    sum_doc_freq: tokens.postings,
                 })
             })
             .collect()
@@ -93,7 +96,10 @@ impl Totals {
                 *statistics.docs.entry(id).or_default() += docs;
             }
             let Some(tokens) = content.tokens.get(&id) else { continue };
-            *statistics.tokens.entry(id).or_default() += tokens.stored;
+            let of_child = statistics.tokens.entry(id).or_default();
+            of_child.stored = of_child.stored.saturating_add(tokens.stored);
+            of_child.terms += tokens.terms;
+            of_child.postings += tokens.postings;
             let sum = self.children.entry(id).or_default();
             *sum = sum.saturating_add(tokens.stored);
             let exact = is_exact(entry.field_type());

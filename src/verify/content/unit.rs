@@ -92,6 +92,10 @@ pub(crate) struct Tokens {
     pub(crate) all: u64,
     /// The same over live documents.
     pub(crate) live: u64,
+    /// Terms.
+    pub(crate) terms: u64,
+    /// Postings of all terms.
+    pub(crate) postings: u64,
 }
 
 /// What reading a unit gave, lanes apart.
@@ -100,7 +104,7 @@ pub(crate) struct Outcome {
     pub(crate) faults: Vec<Fault>,
     /// For postings.
     pub(crate) tokens: Option<Tokens>,
-    /// For norms: live documents with a norm above 0.
+    /// For norms: documents with a norm above 0.
     pub(crate) docs_with_field: Option<u64>,
     /// The reader failed or panicked: lanes of this segment are worthless.
     pub(crate) failed: Option<Error>,
