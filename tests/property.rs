@@ -16,6 +16,7 @@ use proptest::test_runner::TestCaseResult;
 use shardsplit::partition::SegmentMode;
 use shardsplit::plan::Method;
 use shardsplit::progress::{Cancel, Silent};
+use shardsplit::verify::{Finding, FindingKind, Grade};
 use tantivy::Order;
 
 /// About two minutes on two cores.
@@ -38,7 +39,11 @@ fn keeps_every_document(case: &Case) -> TestCaseResult {
     let job = case.job(&source_dir, &out);
     let report = job.run(&Silent, &Cancel::new()).unwrap_or_else(|error| panic!("{error}"));
 
-    prop_assert!(report.verify.as_ref().is_some_and(shardsplit::verify::VerifyReport::is_clean));
+    let verified = report.verify.unwrap();
+    // A JSON number that a document repeats is one posting and several tokens; how often it was there, nothing tells.
+    let expected = |finding: &&Finding| finding.grade == Grade::Note || finding.kind == FindingKind::TokenTotal;
+    let unexpected = verified.findings.iter().find(|finding| !expected(finding));
+    prop_assert!(verified.is_clean() && unexpected.is_none(), "{unexpected:?}");
     let children = assert_split(&source, &out, &routing);
     assert_source_unchanged(&before, &snapshot(&source_dir));
     let linked = case.way.method == Method::Link;

@@ -5,6 +5,8 @@
 
 use std::collections::BTreeMap;
 
+use tantivy::index::SegmentComponent;
+
 use super::content::{Content, Doc};
 use super::fixture::Fixture;
 use super::oracle::content_differences;
@@ -47,6 +49,7 @@ pub fn differences(
             }
             found.extend(content_differences(&format!("{label}, segment {ord}"), &child, &anew));
             compare_tokens(&label, source, &child, &anew, &mut found);
+            compare_stores(&label, &child, &anew, &mut found);
         }
     }
     found
@@ -82,6 +85,23 @@ fn by_child(fixture: &Fixture, routing: &Routing) -> BTreeMap<u32, Vec<u32>> {
     }
     children.values_mut().for_each(|numbers| numbers.sort_unstable());
     children
+}
+
+/// Stores are equal byte by byte: the codec that the settings name, blocks that end where tantivy's writer ends them.
+fn compare_stores(label: &str, child: &Content, anew: &Content, found: &mut Vec<String>) {
+    let bytes = |content: &Content| -> Vec<u8> {
+        let file = content.segments[0].reader.open_read(SegmentComponent::Store).unwrap();
+        file.read_bytes().unwrap().to_vec()
+    };
+    let (child, anew) = (bytes(child), bytes(anew));
+    if child != anew {
+        let at = child.iter().zip(&anew).position(|(left, right)| left != right);
+        found.push(format!(
+            "{label}: its store of {} bytes differs from one made anew of {} bytes, at {at:?}",
+            child.len(),
+            anew.len()
+        ));
+    }
 }
 
 /// Tokens are those of an index made anew where anything in the source tells them: where postings have frequencies, and

@@ -4,9 +4,11 @@
 //! documents share their key, or their whole content, sequences are compared, so nothing needs to be unique.
 
 use std::cmp::{Ordering, Reverse};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fs;
 use std::path::Path;
 
+use serde_json::{Map, Value};
 use tantivy::Order;
 use tantivy::schema::{FieldEntry, IndexRecordOption};
 
@@ -156,12 +158,42 @@ fn compare_meta(label: &str, source: &Content, child: &Content, found: &mut Vec<
     if left.opstamp != right.opstamp {
         found.push(format!("{label}: opstamp is {}, not {}", right.opstamp, left.opstamp));
     }
+    compare_meta_text(label, source, child, found);
+    check_managed(label, child, found);
     if child.segments.iter().any(|segment| segment.reader.num_docs() == 0) {
         found.push(format!("{label}: has a segment without live documents"));
     }
     match child.index.validate_checksum() {
         Ok(damaged) if damaged.is_empty() => {}
         other => found.push(format!("{label}: checksums: {other:?}")),
+    }
+}
+
+/// `meta.json` is the source's, key by key in its order and as it was written, with other segments.
+fn compare_meta_text(label: &str, source: &Content, child: &Content, found: &mut Vec<String>) {
+    let read = |content: &Content| -> Map<String, Value> {
+        let mut meta: Map<String, Value> =
+            serde_json::from_slice(&fs::read(content.dir.join("meta.json")).unwrap()).unwrap();
+        meta.insert("segments".to_owned(), Value::Null);
+        meta
+    };
+    let (left, right) = (read(source), read(child));
+    let text = |meta: &Map<String, Value>| serde_json::to_string(meta).unwrap();
+    if text(&left) != text(&right) {
+        found.push(format!("{label}: meta.json is {}, not {}", text(&right), text(&left)));
+    }
+}
+
+/// `.managed.json` lists what tantivy may remove one day: `meta.json` and the files of segments, all that are there.
+fn check_managed(label: &str, child: &Content, found: &mut Vec<String>) {
+    let managed: BTreeSet<String> =
+        serde_json::from_slice(&fs::read(child.dir.join(".managed.json")).unwrap()).unwrap();
+    let ids: Vec<String> = child.segments.iter().map(|segment| segment.reader.segment_id().uuid_string()).collect();
+    let names = fs::read_dir(&child.dir).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let expected: BTreeSet<String> =
+        names.filter(|name| name == "meta.json" || ids.iter().any(|id| name.starts_with(id))).collect();
+    if managed != expected {
+        found.push(format!("{label}: .managed.json lists {managed:?}, there are {expected:?}"));
     }
 }
 

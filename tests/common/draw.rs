@@ -45,11 +45,16 @@ fn fixtures_of(size: Size) -> impl Strategy<Value = Fixture> {
     let dead = prop_oneof![14 => Just(Vec::new()), 1 => prop::collection::vec(number(), 1..5)];
     let rare = || prop::bool::weighted(0.06);
     let merge = prop_oneof![3 => Just(0usize), 2 => 2usize..5];
-    let commits = (batches, dead, rare(), merge, prop::option::of("[a-z ]{0,12}"));
+    let commits = (batches, dead, (rare(), rare()), merge, prop::option::of("[a-z ]{0,12}"));
     let large = size.docs.1 <= 8;
     let ids = (select(KEY_KINDS.to_vec()), routing_values(), select(TEXT_KEY_KINDS.to_vec()), oddities(large));
     (fields(size.fields), ids, settings(), commits).prop_map(
-        |(fields, (key, routing, routing_kind, odd), settings, (batches, dead, empty_segment, merge, payload))| {
+        |(
+            fields,
+            (key, routing, routing_kind, odd),
+            settings,
+            (batches, dead, (empty_segment, unknown_keys), merge, payload),
+        )| {
             let (compressor, renamed_codec, blocksize, dedicated_thread, sort) = settings;
             Fixture {
                 fields,
@@ -65,6 +70,7 @@ fn fixtures_of(size: Size) -> impl Strategy<Value = Fixture> {
                 batches: chosen(batches),
                 dead,
                 empty_segment,
+                unknown_keys,
                 merge,
                 payload,
             }

@@ -11,10 +11,11 @@ pub fn tempdir() -> tempfile::TempDir {
     const ROOM: u64 = 256 << 20;
     let memory = Path::new("/dev/shm");
     let has_room = rustix::fs::statvfs(memory).is_ok_and(|space| space.f_bavail * space.f_frsize > ROOM);
-    if std::env::var_os("TMPDIR").is_none() && has_room {
-        if let Ok(dir) = tempfile::Builder::new().prefix("shardsplit-").tempdir_in(memory) {
-            return dir;
-        }
+    if std::env::var_os("TMPDIR").is_none()
+        && has_room
+        && let Ok(dir) = tempfile::Builder::new().prefix("shardsplit-").tempdir_in(memory)
+    {
+        return dir;
     }
     tempfile::tempdir().unwrap()
 }

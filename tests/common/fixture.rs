@@ -56,6 +56,8 @@ pub struct Fixture {
     pub dead: Vec<u32>,
     /// Whether the last segment has no documents, not even deleted ones.
     pub empty_segment: bool,
+    /// Whether `meta.json` has keys that tantivy does not know.
+    pub unknown_keys: bool,
     /// How many of the first segments to merge into one in the end.
     pub merge: usize,
     /// Payload of the last commit.
@@ -94,6 +96,7 @@ impl Fixture {
                 .collect(),
             dead: Vec::new(),
             empty_segment: false,
+            unknown_keys: false,
             merge: 0,
             payload: Some("a payload of the operator's own".to_owned()),
         }
@@ -183,6 +186,9 @@ impl Fixture {
         if let Some(codec) = self.renamed_codec {
             surgery::rename_codec(dir, codec);
         }
+        if self.unknown_keys {
+            surgery::add_unknown_keys(dir);
+        }
         Index::open_in_dir(dir).unwrap()
     }
 
@@ -197,8 +203,12 @@ impl Fixture {
     /// One segment of these documents, in this order, as tantivy's writer makes it from nothing.
     pub fn segment_of(&self, numbers: &[u32]) -> (Index, RamDirectory) {
         let (schema, specs) = (self.schema(), self.specs());
-        // They stand as they shall; tantivy would sort equal ones as it likes.
-        let settings = IndexSettings { sort_by_field: None, ..self.settings() };
+        let settings = IndexSettings {
+            // They stand as they shall; tantivy would sort equal ones as it likes.
+            sort_by_field: None,
+            docstore_compression: self.renamed_codec.unwrap_or(self.compressor),
+            ..self.settings()
+        };
         index_of(&schema, settings, numbers.iter().map(|&number| self.document(&schema, &specs, number)))
     }
 

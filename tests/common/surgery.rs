@@ -79,6 +79,14 @@ pub fn rename_codec(dir: &Path, codec: Compressor) {
     edit(dir, META, |meta| meta["index_settings"]["docstore_compression"] = serde_json::to_value(codec).unwrap());
 }
 
+/// Adds keys that tantivy 0.27 does not know to `meta.json`.
+pub fn add_unknown_keys(dir: &Path) {
+    edit(dir, META, |meta| {
+        meta["written_by"] = json!({"name": "another program", "versions": [1, 2.50, 18_446_744_073_709_551_615_u64]});
+        meta["index_settings"]["unheard_of"] = json!(null);
+    });
+}
+
 fn edit(dir: &Path, name: &str, change: impl FnOnce(&mut Value)) {
     let path = dir.join(name);
     let mut value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();

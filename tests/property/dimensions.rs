@@ -15,7 +15,7 @@ use crate::common::schema::{Flags, Kind};
 use crate::common::seeds;
 
 /// Dimensions and their values.
-const EXPECTED: [(&str, &[&str]); 31] = [
+const EXPECTED: [(&str, &[&str]); 32] = [
     ("segments", &["0", "1", "2-5", "6+"]),
     ("documents", &["0", "1", "2-20", "21-200", "201+"]),
     ("commits that delete", &["0", "1", "2+"]),
@@ -26,6 +26,7 @@ const EXPECTED: [(&str, &[&str]); 31] = [
     ("merged after deletes", &["no", "yes"]),
     ("equal documents", &["no", "yes"]),
     ("payload", &["no", "yes"]),
+    ("unknown keys in meta.json", &["no", "yes"]),
     ("codec", &["lz4", "none", "zstd", "zstd(-3)", "zstd(1)", "zstd(3)", "zstd(9)"]),
     ("codec of the settings", &["another", "the same"]),
     ("block size", &["1", "200", "1024", "4096", "16384", "65536", "1048576"]),
@@ -101,6 +102,7 @@ fn of_documents(case: &Case) -> Vec<(&'static str, String)> {
         ("merged after deletes", yes(merged > 1 && deleting > 0)),
         ("equal documents", yes(distinct.len() < documents)),
         ("payload", yes(fixture.payload.is_some())),
+        ("unknown keys in meta.json", yes(fixture.unknown_keys)),
     ]
 }
 
