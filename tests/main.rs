@@ -8,6 +8,7 @@
 //! | `shared_indexes`, `source_real`, `corpora` | indexes and documents that others wrote |
 //! | `routing` | published vectors |
 //! | `refusals`, `refusals_meta`, `damage_source`, `source_shapes`, `source_lock` | what is refused, and how it is said |
+//! | `claims` | sizes that damaged blocks claim, which would end the process |
 //! | `link_files`, `children` | linked files, and children in the hands of a tantivy writer |
 //! | `crash`, `recover` | failures, kills and lost power at every step |
 //! | `verify_catches` | what verification must find |
@@ -22,6 +23,7 @@
     clippy::indexing_slicing,
     clippy::cast_possible_truncation,
     clippy::panic,
+    clippy::disallowed_methods,
     reason = "a test may stop at what it does not expect"
 )]
 
@@ -33,6 +35,7 @@ mod linked;
 mod small_index;
 
 mod children;
+mod claims;
 mod cli;
 mod corpora;
 mod crash;

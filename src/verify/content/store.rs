@@ -15,7 +15,7 @@ use super::lanes::SegmentLanes;
 use super::unit::View;
 use crate::error::{Error, Result};
 use crate::progress::Cancel;
-use crate::source::Component;
+use crate::source::{Component, cannot_read, check_document};
 
 /// Reads the documents in `range`.
 pub(super) fn read(view: &View<'_>, range: Range<u64>, lanes: &SegmentLanes, cancel: &Cancel) -> Result<()> {
@@ -30,12 +30,15 @@ pub(super) fn read(view: &View<'_>, range: Range<u64>, lanes: &SegmentLanes, can
         let Ok(doc) = u32::try_from(doc) else { break };
         let what = || format!("stored document {doc}");
         let seed = if view.decoded {
-            let document: TantivyDocument = store.get(doc).map_err(|error| Error::tantivy(what(), &path)(error))?;
+            let bytes = store.get_document_bytes(doc).map_err(|error| cannot_read(what(), &path)(error))?;
+            check_document(&bytes)
+                .map_err(|problem| Error::corrupt(&path, format!("stored document {doc}: {problem}")))?;
+            let document: TantivyDocument = store.get(doc).map_err(|error| cannot_read(what(), &path)(error))?;
             buffer.clear();
             encode_document(&document, &mut buffer);
             Seed::new(Tag::Decoded, 0, &buffer)
         } else {
-            let bytes = store.get_document_bytes(doc).map_err(|error| Error::tantivy(what(), &path)(error))?;
+            let bytes = store.get_document_bytes(doc).map_err(|error| cannot_read(what(), &path)(error))?;
             Seed::new(Tag::Stored, 0, &bytes)
         };
         adder.add(doc, seed.alone());
