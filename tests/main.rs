@@ -4,6 +4,7 @@
 //! | modules | what they try |
 //! |---|---|
 //! | `split`, `embed`, `one_pass`, `stopped`, `inspect`, `data` | what a job promises, on indexes made here |
+//! | `carried`, `large` | row by row, what the README says that a split carries and refuses |
 //! | `property`, `golden_oracle`, `fixtures_selftest` | any index, against documents indexed anew and `merge_filtered_segments` |
 //! | `shared_indexes`, `source_real`, `corpora` | indexes and documents that others wrote |
 //! | `routing` | published vectors |
@@ -34,6 +35,7 @@ mod common;
 mod linked;
 mod small_index;
 
+mod carried;
 mod children;
 mod claims;
 mod cli;
@@ -45,6 +47,7 @@ mod embed;
 mod fixtures_selftest;
 mod golden_oracle;
 mod inspect;
+mod large;
 mod link_files;
 mod one_pass;
 mod property;
