@@ -4,12 +4,14 @@
 //! | modules | what they try |
 //! |---|---|
 //! | `split`, `embed`, `one_pass`, `stopped`, `inspect`, `data` | what a job promises, on indexes made here |
+//! | `carried`, `large` | row by row, what the README says that a split carries and refuses |
 //! | `property`, `golden_oracle`, `fixtures_selftest` | any index, against documents indexed anew and `merge_filtered_segments` |
 //! | `shared_indexes`, `source_real`, `corpora` | indexes and documents that others wrote |
 //! | `golden_versions` | indexes that old releases of tantivy wrote, against what those read in them |
 //! | `ranking` | scores over all children |
 //! | `routing` | published vectors |
 //! | `refusals`, `refusals_meta`, `damage_source`, `source_shapes`, `source_lock` | what is refused, and how it is said |
+//! | `claims` | sizes that damaged blocks claim, which would end the process |
 //! | `link_files`, `children` | linked files, and children in the hands of a tantivy writer |
 //! | `crash`, `recover` | failures, kills and lost power at every step |
 //! | `verify_catches` | what verification must find |
@@ -24,6 +26,7 @@
     clippy::indexing_slicing,
     clippy::cast_possible_truncation,
     clippy::panic,
+    clippy::disallowed_methods,
     reason = "a test may stop at what it does not expect"
 )]
 
@@ -34,7 +37,9 @@ mod common;
 mod linked;
 mod small_index;
 
+mod carried;
 mod children;
+mod claims;
 mod cli;
 mod corpora;
 mod crash;
@@ -45,6 +50,7 @@ mod fixtures_selftest;
 mod golden_oracle;
 mod golden_versions;
 mod inspect;
+mod large;
 mod link_files;
 mod one_pass;
 mod property;

@@ -19,7 +19,7 @@ use super::keys::{Key, KeyField, Seen, StoreCursor, number_at, numbers, text_dic
 use crate::error::{Error, Result};
 use crate::progress::Cancel;
 use crate::route::RoutingHash;
-use crate::source::{Component, Segment, Source};
+use crate::source::{Component, Segment, Source, terms};
 
 /// Most bytes of distinct repeated ids that are kept in memory to compare them.
 const REPEATED_BYTES: usize = 32 << 20;
@@ -106,10 +106,9 @@ fn merge_dictionaries(field: &KeyField, segments: &[(&Segment, bool, Bits)], can
     let mut heap = BinaryHeap::with_capacity(dictionaries.len());
     for (segment, dictionary, live) in &dictionaries {
         let stream = match dictionary {
-            Dictionary::Column(dictionary) => dictionary
-                .stream()
-                .map(Terms::Column)
-                .map_err(Error::io("read a dictionary of", segment.file(Component::FastFields)))?,
+            Dictionary::Column(dictionary) => {
+                Terms::Column(terms(&segment.file(Component::FastFields), &field.name, dictionary)?)
+            }
             Dictionary::Inverted(dictionary) => dictionary
                 .stream()
                 .map(Terms::Inverted)

@@ -6,12 +6,12 @@
 
 use std::cmp::Ordering;
 
+use tantivy::Order;
 use tantivy::columnar::{BytesColumn, Column, DynamicColumn, compute_merged_term_ord_mapping};
 use tantivy::schema::Type;
-use tantivy::{Order, TantivyError};
 
 use crate::error::{Error, Result};
-use crate::source::{Component, Source};
+use crate::source::{Component, Source, check_terms};
 
 /// Sort keys of the documents of several segments, comparable across them.
 pub(super) struct SortKeys {
@@ -51,23 +51,19 @@ impl SortKeys {
             let path = segment.file(Component::FastFields);
             let missing = || Error::corrupt(&path, format!("the column of the sort field {:?} is missing", sort.field));
             if matches!(kind, Type::Str | Type::Bytes) {
-                let handles = segment.columns().read_columns(&sort.field).map_err(Error::io("read", &path))?;
-                let handle = handles.into_iter().next().ok_or_else(missing)?;
+                let handle = segment.column_handles(&sort.field).first().ok_or_else(missing)?;
                 let bytes: BytesColumn = match handle.open().map_err(Error::io("read", &path))? {
                     DynamicColumn::Str(column) => column.into(),
                     DynamicColumn::Bytes(column) => column,
                     _ => return Err(missing()),
                 };
+                check_terms(&path, &sort.field, bytes.dictionary())?;
                 columns.push(bytes.ords().clone());
                 dictionaries.push(bytes);
             } else {
-                let column = segment.reader().fast_fields().u64_lenient(&sort.field).map_err(Error::tantivy::<
-                    TantivyError,
-                >(
-                    "the sort field",
-                    &path,
-                ))?;
-                columns.push(column.ok_or_else(missing)?.0);
+                let handle = segment.column_handles(&sort.field).first().ok_or_else(missing)?;
+                let column = handle.open_u64_lenient().map_err(Error::io("read", &path))?;
+                columns.push(column.ok_or_else(missing)?);
             }
         }
         let mut merged = if dictionaries.is_empty() {

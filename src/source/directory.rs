@@ -5,27 +5,67 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tantivy::Directory;
 use tantivy::directory::error::{DeleteError, LockError, OpenReadError, OpenWriteError};
 use tantivy::directory::{DirectoryLock, FileHandle, Lock, OwnedBytes, WatchCallback, WatchHandle, WritePtr};
+use tantivy_common::HasLen;
 
+use super::claims::{Lie, block_size};
 use super::meta::META;
+use super::preflight::StoreCodec;
 
 /// The mapped files of one index, by file name, and its `meta.json`.
 #[derive(Clone, Debug)]
-pub struct MappedDirectory {
+pub(super) struct MappedDirectory {
     files: Arc<BTreeMap<PathBuf, OwnedBytes>>,
+    stores: Arc<BTreeMap<PathBuf, Blocks>>,
     meta: Arc<Vec<u8>>,
 }
 
+/// The blocks at the beginning of a doc store.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Blocks {
+    pub(super) codec: StoreCodec,
+    /// Bytes of all blocks.
+    pub(super) len: usize,
+}
+
 impl MappedDirectory {
-    /// `files` by name relative to the index directory, `meta` as read.
-    #[must_use]
-    pub fn new(files: BTreeMap<PathBuf, OwnedBytes>, meta: Vec<u8>) -> MappedDirectory {
-        MappedDirectory { files: Arc::new(files), meta: Arc::new(meta) }
+    /// `files` by name relative to the index directory, those that are doc stores in `stores` too, `meta` as read.
+    pub(super) fn new(
+        files: BTreeMap<PathBuf, OwnedBytes>,
+        stores: BTreeMap<PathBuf, Blocks>,
+        meta: Vec<u8>,
+    ) -> MappedDirectory {
+        MappedDirectory { files: Arc::new(files), stores: Arc::new(stores), meta: Arc::new(meta) }
+    }
+}
+
+/// A doc store that hands out no block which claims more than its bytes can give. tantivy's reader asks for each block
+/// by itself, so the look at it comes when its bytes are needed anyway.
+#[derive(Debug)]
+struct StoreFile {
+    bytes: OwnedBytes,
+    blocks: Blocks,
+}
+
+impl HasLen for StoreFile {
+    fn len(&self) -> usize {
+        self.bytes.len()
+    }
+}
+
+impl FileHandle for StoreFile {
+    fn read_bytes(&self, range: Range<usize>) -> io::Result<OwnedBytes> {
+        let bytes = self.bytes.read_bytes(range.clone())?;
+        if range.end <= self.blocks.len {
+            block_size(self.blocks.codec, &bytes).map_err(Lie)?;
+        }
+        Ok(bytes)
     }
 }
 
@@ -36,7 +76,10 @@ fn read_only() -> io::Error {
 impl Directory for MappedDirectory {
     fn get_file_handle(&self, path: &Path) -> Result<Arc<dyn FileHandle>, OpenReadError> {
         match self.files.get(path) {
-            Some(bytes) => Ok(Arc::new(bytes.clone())),
+            Some(bytes) => Ok(match self.stores.get(path) {
+                Some(blocks) => Arc::new(StoreFile { bytes: bytes.clone(), blocks: *blocks }),
+                None => Arc::new(bytes.clone()),
+            }),
             None => Err(OpenReadError::FileDoesNotExist(path.to_path_buf())),
         }
     }

@@ -3,7 +3,7 @@
 //! tantivy asserts and slices while it reads; on bytes that only a checksum could have shown to be wrong, that is a
 //! panic. Every stage that reads source or child bytes through tantivy puts its outermost call in here, so that the
 //! panic ends that job with an error that names the file, and not the embedding process. What this cannot catch: an
-//! allocation that the allocator refuses, and `panic = "abort"`.
+//! allocation that the allocator refuses, against which [`super::claims`] stands, and `panic = "abort"`.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -4,10 +4,12 @@
 //! make a later stage fail was refused here, by name. The source is never written: at most tantivy's own empty lock
 //! file appears. Cost: one `meta.json`, the footers of all files, one open of every segment.
 //!
-//! Children are opened through the same door (without a lock) when they are verified.
+//! Children are opened through the same door (without a lock) when they are verified. What blocks claim to be
+//! uncompressed is checked when they are read, in [`claims`].
 
 mod bytes;
 mod checksum;
+mod claims;
 pub(crate) mod dictionary;
 mod directory;
 mod guard;
@@ -21,6 +23,7 @@ mod stored;
 
 pub(crate) use bytes::Bytes;
 pub use checksum::ChecksumProblem;
+pub(crate) use claims::{block_size, cannot_read, check_terms, terms};
 pub(crate) use guard::guard;
 pub use guard::panics_become_errors;
 pub use lock::{LockMode, WRITER_LOCK};
@@ -29,4 +32,4 @@ pub use open::Source;
 pub(crate) use preflight::{COLUMNAR_MAGIC, FOOTER_MAGIC, MAX_FOOTER, STORE_FOOTER};
 pub use preflight::{StoreCodec, StoreInfo, WrittenBy};
 pub use segment::{Component, Segment, deletes_file_name};
-pub(crate) use stored::{StoredValue, holds_json_text, visit_dates, visit_values};
+pub(crate) use stored::{StoredValue, check_document, holds_json_text, visit_dates, visit_values};

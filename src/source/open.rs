@@ -50,7 +50,8 @@ impl Source {
         let lock = lock::acquire(&dir, lock, &mut notes)?;
         let meta = Meta::read(&dir)?;
         let checked = preflight::map_and_check(&dir, &meta, &mut notes)?;
-        let directory = MappedDirectory::new(checked.files, meta.bytes().to_vec());
+        let stores = checked.stores();
+        let directory = MappedDirectory::new(checked.files, stores, meta.bytes().to_vec());
         let index = guard(&dir, "the index", || Index::open(directory).map_err(Error::tantivy("the index", &dir)))?;
         let metas = index.searchable_segment_metas().map_err(Error::tantivy(META, &dir))?;
         let mut segments = Vec::with_capacity(metas.len());

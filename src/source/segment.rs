@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use tantivy::columnar::ColumnarReader;
+use tantivy::columnar::{ColumnarReader, DynamicColumnHandle};
 use tantivy::directory::{CompositeFile, FileSlice, OwnedBytes};
 use tantivy::index::SegmentMeta;
 use tantivy::schema::Field;
@@ -240,6 +240,12 @@ impl Segment {
     #[must_use]
     pub fn columns(&self) -> &ColumnarReader {
         &self.checked.columns
+    }
+
+    /// The columns called `name`, at most one of each type.
+    #[must_use]
+    pub fn column_handles(&self, name: &str) -> &[DynamicColumnHandle] {
+        self.checked.handles.get(name).map_or(&[], Vec::as_slice)
     }
 
     /// Version and codec of the doc store.

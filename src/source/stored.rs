@@ -89,6 +89,46 @@ fn visit_payloads(document: &[u8], visit: &mut dyn FnMut(&Payload<'_>, usize)) -
     Ok(())
 }
 
+/// Arrays and objects within each other that a document may have: decoders go into themselves for each.
+const DEEPEST: usize = 500;
+
+/// Whether a decoder that believes what it reads can be let at `document`: every length in it is one that its bytes can
+/// keep, and nothing is nested without end.
+///
+/// # Errors
+/// What is wrong with the document's bytes.
+pub(crate) fn check_document(document: &[u8]) -> Result<(), &'static str> {
+    let mut values = Values(Bytes::new(document));
+    // Values still to come, per array or object that is open.
+    let mut open: Vec<u64> = Vec::new();
+    for _ in 0..values.vint()? {
+        values.array::<4>()?;
+        loop {
+            match values.payload()? {
+                Payload::Array(count) | Payload::Object(count) if count > 0 => {
+                    open.push(count);
+                    if open.len() > DEEPEST {
+                        return Err("its values are nested too deeply");
+                    }
+                    continue;
+                }
+                _ => {}
+            }
+            while let Some(left) = open.last_mut() {
+                *left -= 1;
+                if *left > 0 {
+                    break;
+                }
+                open.pop();
+            }
+            if open.is_empty() {
+                break;
+            }
+        }
+    }
+    Ok(())
+}
+
 /// Bytes of a date.
 const DATE: usize = 8;
 
@@ -271,6 +311,19 @@ mod tests {
             assert!(shown(&whole[..len], 1).is_err(), "{len} of {} bytes", whole.len());
             assert!(holds_json_text(&whole[..len]).is_err(), "{len} of {} bytes", whole.len());
         }
+    }
+
+    #[test]
+    fn a_document_is_fit_for_decoding_if_it_is_whole_and_not_nested_without_end() {
+        let whole = document();
+        assert_eq!(check_document(&whole), Ok(()));
+        assert!((0..whole.len()).all(|len| check_document(&whole[..len]).is_err()));
+        let nested = |depth: usize| [&[0x81, 1, 0, 0, 0][..], &[12, 0x81].repeat(depth), &[11]].concat();
+        assert_eq!(check_document(&nested(DEEPEST)), Ok(()));
+        assert!(check_document(&nested(DEEPEST + 1)).unwrap_err().contains("deeply"));
+        // A text that claims a terabyte.
+        let long = [&[0x81, 1, 0, 0, 0, 0][..], &[0, 0, 0, 0, 0, 0xa0], b"abc"].concat();
+        assert_eq!(check_document(&long), Err(CUT));
     }
 
     #[test]

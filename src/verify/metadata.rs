@@ -111,8 +111,8 @@ fn parts(source: &Source, index: &Source, segment: &Segment, findings: &mut Vec<
             }
         }
         let Some(column) = column_type(entry.field_type().value_type()).filter(|_| entry.is_fast()) else { continue };
-        if !has_column(segment, name, column)? {
-            let kept = source.segments().iter().all(|segment| matches!(has_column(segment, name, column), Ok(true)));
+        if !has_column(segment, name, column) {
+            let kept = source.segments().iter().all(|segment| has_column(segment, name, column));
             if kept {
                 missing(Component::FastFields, format!("there is no column {name:?} of type {column}"));
             }
@@ -121,10 +121,8 @@ fn parts(source: &Source, index: &Source, segment: &Segment, findings: &mut Vec<
     Ok(())
 }
 
-fn has_column(segment: &Segment, name: &str, kind: ColumnType) -> Result<bool> {
-    let columns =
-        segment.columns().read_columns(name).map_err(Error::io("read", segment.file(Component::FastFields)))?;
-    Ok(columns.iter().any(|column| column.column_type() == kind))
+fn has_column(segment: &Segment, name: &str, kind: ColumnType) -> bool {
+    segment.column_handles(name).iter().any(|column| column.column_type() == kind)
 }
 
 /// The column type of a fast field; `None` for JSON and custom fields, whose columns depend on the documents.

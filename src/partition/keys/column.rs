@@ -18,7 +18,7 @@ use crate::error::{Error, Result};
 use crate::partition::bits::Bits;
 use crate::progress::Cancel;
 use crate::route::{RoutingHash, routing_hash};
-use crate::source::{Component, Segment};
+use crate::source::{Component, Segment, terms};
 
 const TERMS_PER_CHECK: usize = 1 << 16;
 
@@ -26,18 +26,16 @@ const TERMS_PER_CHECK: usize = 1 << 16;
 const MOST_BYTES: usize = 65_535;
 
 /// The column of `field`, if `segment` has one of its type.
-pub(super) fn handle(segment: &Segment, field: &KeyField) -> Result<Option<DynamicColumnHandle>> {
-    let path = segment.file(Component::FastFields);
-    let handles = segment.columns().read_columns(&field.name).map_err(Error::io("read the columns of", path))?;
-    Ok(handles.into_iter().find(|handle| match field.kind {
+pub(super) fn handle<'s>(segment: &'s Segment, field: &KeyField) -> Option<&'s DynamicColumnHandle> {
+    segment.column_handles(&field.name).iter().find(|handle| match field.kind {
         KeyKind::Text => handle.column_type() == ColumnType::Str,
         KeyKind::Unsigned => handle.column_type() == ColumnType::U64,
         KeyKind::Signed => handle.column_type() == ColumnType::I64,
-    }))
+    })
 }
 
 fn open(segment: &Segment, field: &KeyField) -> Result<Option<DynamicColumn>> {
-    let Some(handle) = handle(segment, field)? else { return Ok(None) };
+    let Some(handle) = handle(segment, field) else { return Ok(None) };
     let path = segment.file(Component::FastFields);
     let column = handle.open().map_err(Error::io("read a column of", &path))?;
     let docs = match &column {
@@ -141,7 +139,7 @@ fn hash_dictionary(
     cancel: &Cancel,
 ) -> Result<(Vec<RoutingHash>, Bits)> {
     let path = || segment.file(Component::FastFields);
-    let mut terms = dictionary.stream().map_err(|error| Error::io("read a dictionary of", path())(error))?;
+    let mut terms = terms(&path(), &field.name, dictionary)?;
     // Not sized by the dictionary's own count: that is a number from disk.
     let (mut hashes, mut cut) = (Vec::new(), Bits::default());
     while terms.advance() {

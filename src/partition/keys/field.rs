@@ -94,7 +94,7 @@ impl KeyField {
 
     /// Where `segment` has the field: the cheapest plane that exists. A segment without any has no value in it.
     pub(in crate::partition) fn plane(&self, segment: &Segment) -> Result<KeyPlane> {
-        if self.column && column::handle(segment, self)?.is_some() {
+        if self.column && column::handle(segment, self).is_some() {
             return Ok(KeyPlane::Column);
         }
         if self.terms && segment.terms(self.field)?.is_some() {

@@ -10,7 +10,7 @@ use tantivy::store::StoreReader;
 use super::Key;
 use crate::error::{Error, Result};
 use crate::route::routing_hash;
-use crate::source::{Component, Segment, StoredValue, visit_values};
+use crate::source::{Component, Segment, StoredValue, cannot_read, visit_values};
 
 /// Blocks kept decompressed: documents are asked for in ascending order, so the newest is enough.
 const CACHED_BLOCKS: usize = 1;
@@ -42,7 +42,7 @@ impl<'s> StoreCursor<'s> {
                 let bytes = self
                     .reader
                     .get_document_bytes(doc)
-                    .map_err(|error| Error::tantivy(format!("stored document {doc}"), path())(error))?;
+                    .map_err(|error| cannot_read(format!("stored document {doc}"), path())(error))?;
                 &self.current.insert((doc, bytes)).1
             }
         };

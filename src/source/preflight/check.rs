@@ -3,12 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use tantivy::columnar::ColumnarReader;
+use tantivy::columnar::{ColumnarReader, DynamicColumnHandle};
 use tantivy::directory::OwnedBytes;
 use tantivy::schema::Schema;
 
 use super::{FileFooter, Parts, StoreInfo, WrittenBy, footer, orphans, planes, settings, store, terms};
 use crate::error::{Error, Result};
+use crate::source::directory::Blocks;
 use crate::source::meta::{META, Meta, SegmentEntry};
 use crate::source::mmap;
 use crate::source::segment::Component;
@@ -31,7 +32,11 @@ pub(in crate::source) struct CheckedSegment {
     /// Tables of `.term`, `.idx`, `.pos` and `.fieldnorm`.
     pub(in crate::source) parts: BTreeMap<Component, Parts>,
     pub(in crate::source) columns: ColumnarReader,
+    /// Its columns by name, as their table gives them.
+    pub(in crate::source) handles: BTreeMap<String, Vec<DynamicColumnHandle>>,
     pub(in crate::source) store: StoreInfo,
+    /// Bytes of the blocks of the store.
+    pub(in crate::source) store_blocks: usize,
 }
 
 /// The files of an index.
@@ -40,6 +45,18 @@ pub(in crate::source) struct Checked {
     pub(in crate::source) files: BTreeMap<PathBuf, OwnedBytes>,
     /// In the order of `meta.json`.
     pub(in crate::source) segments: Vec<CheckedSegment>,
+}
+
+impl Checked {
+    /// The doc stores by file name.
+    pub(in crate::source) fn stores(&self) -> BTreeMap<PathBuf, Blocks> {
+        let store = |segment: &CheckedSegment| {
+            let file = segment.files.iter().find(|file| file.component == Some(Component::Store))?;
+            let name = PathBuf::from(file.path.file_name()?);
+            Some((name, Blocks { codec: segment.store.codec, len: segment.store_blocks }))
+        };
+        self.segments.iter().filter_map(store).collect()
+    }
 }
 
 /// Maps every file that `meta` names and checks it.
@@ -160,11 +177,11 @@ fn check_segment(
     let (norms, postings) = (table(Component::FieldNorms), table(Component::Postings));
     planes::check_norms(plane(Component::FieldNorms)?, norms, postings, schema, entry.max_doc)?;
     let fast = plane(Component::FastFields)?;
-    let columns = planes::check_columns(fast, entry.max_doc, sort)?;
+    let (columns, handles) = planes::check_columns(fast, entry.max_doc, sort)?;
     let store = plane(Component::Store)?;
-    let store = store::check(&store.path, &store.body, entry.max_doc)?;
+    let (store, store_blocks) = store::check(&store.path, &store.body, entry.max_doc)?;
     if let (Some(file), Some((deleted, _))) = (file(None), entry.deletes) {
         planes::check_deletes(&file.path, &file.body, entry.max_doc, deleted)?;
     }
-    Ok(CheckedSegment { files, parts, columns, store })
+    Ok(CheckedSegment { files, parts, columns, handles, store, store_blocks })
 }

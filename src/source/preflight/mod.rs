@@ -9,8 +9,8 @@
 //! | `meta.json` | [`settings`]: extensions, custom fields, store codec, sort field, schema |
 //! | all | [`footer`]: magic, length, version that wrote it |
 //! | `.term` `.idx` `.pos` | [`composite`], [`terms`]: tables of fields, kinds of dictionary, ranges of term infos |
-//! | `.fieldnorm` `.fast` `.del` | [`planes`]: documents they speak of, every column opens |
-//! | `.store` | [`store`]: version, codec, skip index |
+//! | `.fieldnorm` `.fast` `.del` | [`planes`]: documents they speak of, names of columns, every column opens |
+//! | `.store` | [`store`]: version, codec, skip index, no more documents than fit |
 //!
 //! Bodies are not compared with their checksums here, since that reads every byte: see
 //! [`Source::check_checksums`](super::Source::check_checksums).

@@ -1,15 +1,17 @@
 //! Field norms, columns and deletes: that each speaks of exactly the documents of its segment.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use tantivy::columnar::{ColumnIndex, ColumnarReader, DynamicColumn};
+use tantivy::columnar::{ColumnIndex, ColumnType, ColumnarReader, DynamicColumn, DynamicColumnHandle};
 use tantivy::directory::{FileSlice, OwnedBytes};
 use tantivy::schema::Schema;
 
 use super::{CheckedFile, Parts, WrittenBy};
 use crate::error::{Error, Result};
 use crate::source::bytes::{Bytes, tail};
+use crate::source::claims::{check_dictionary, check_names};
 use crate::source::guard::guard;
 
 /// `.fieldnorm`: every part has one byte per document, and every field with norms that has postings has a part.
@@ -34,13 +36,16 @@ pub(super) fn check_norms(
     Ok(())
 }
 
+/// A columnar file, and its columns by name.
+pub(super) type Columns = (ColumnarReader, BTreeMap<String, Vec<DynamicColumnHandle>>);
+
 /// Ends a columnar file.
 pub(crate) const COLUMNAR_MAGIC: [u8; 4] = [2, 113, 119, 66];
 
 /// `.fast`: `columns ‖ dictionary of columns ‖ u64 LE length of the dictionary ‖ u32 LE rows ‖ u32 LE version ‖ magic`.
 /// Opens every column once: cheap, and a column that does not open would stop a split in the middle. `sort` names the
 /// column that documents are sorted by, where there is one.
-pub(super) fn check_columns(file: &CheckedFile, max_doc: u32, sort: Option<&str>) -> Result<ColumnarReader> {
+pub(super) fn check_columns(file: &CheckedFile, max_doc: u32, sort: Option<&str>) -> Result<Columns> {
     let path = &file.path;
     let short = || Error::corrupt(path, format!("it has {} bytes, a columnar footer alone has 20", file.body.len()));
     let mut footer = Bytes::new(tail(&file.body, 20).ok_or_else(short)?);
@@ -62,24 +67,36 @@ pub(super) fn check_columns(file: &CheckedFile, max_doc: u32, sort: Option<&str>
     if rows != max_doc {
         return Err(Error::corrupt(path, format!("its columns have {rows} rows for {max_doc} documents")));
     }
-    if dictionary_len > (file.body.len() - 20) as u64 {
+    let parts = file.body.len().checked_sub(20).and_then(|end| {
+        let start = end.checked_sub(usize::try_from(dictionary_len).ok()?)?;
+        Some((start, file.body.get(start..end)?))
+    });
+    let Some((columns_len, dictionary)) = parts else {
         return Err(Error::corrupt(path, format!("its dictionary of columns claims {dictionary_len} bytes")));
-    }
+    };
+    check_names(dictionary, columns_len as u64)
+        .map_err(|problem| Error::corrupt(path, format!("its dictionary of columns {problem}")))?;
     guard(path, "the dictionary of columns", || {
         let reader = ColumnarReader::open(FileSlice::new(Arc::new(file.body.clone())));
         let reader = reader.map_err(Error::io("read the columns of", path))?;
-        let mut sorted = sort.is_none();
+        let mut handles: BTreeMap<String, Vec<DynamicColumnHandle>> = BTreeMap::new();
         for (name, handle) in reader.list_columns().map_err(Error::io("list the columns of", path))? {
             guard(path, format!("the column {name:?}"), || {
+                if matches!(handle.column_type(), ColumnType::Str | ColumnType::Bytes) {
+                    let bytes = handle.file_slice().read_bytes().map_err(Error::io("read a column of", path))?;
+                    check_dictionary(&bytes).map_err(|problem| {
+                        Error::corrupt(path, format!("the dictionary of column {name:?} {problem}"))
+                    })?;
+                }
                 let column = handle.open().map_err(Error::io("open a column of", path))?;
                 check_rows(&column, max_doc).map_err(|rows| {
                     Error::corrupt(path, format!("column {name:?} has {rows} rows for {max_doc} documents"))
                 })
             })?;
-            sorted = sorted || sort == Some(name.as_str());
+            handles.entry(name).or_default().push(handle);
         }
-        if sorted || max_doc == 0 {
-            return Ok(reader);
+        if sort.is_none_or(|sort| handles.contains_key(sort)) || max_doc == 0 {
+            return Ok((reader, handles));
         }
         Err(Error::corrupt(path, format!("it lacks the column {:?}, which the index is sorted by", sort.unwrap_or(""))))
     })

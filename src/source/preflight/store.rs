@@ -12,6 +12,7 @@ use std::path::Path;
 
 use crate::error::{Error, Result};
 use crate::source::bytes::{Bytes, tail};
+use crate::source::claims::most_in_block;
 
 /// Bytes of a store's footer.
 pub(crate) const STORE_FOOTER: usize = 28;
@@ -37,8 +38,9 @@ pub struct StoreInfo {
     pub codec: StoreCodec,
 }
 
-/// Checks the store at `path`, whose file without footer is `body`, of a segment of `max_doc` documents.
-pub(super) fn check(path: &Path, body: &[u8], max_doc: u32) -> Result<StoreInfo> {
+/// Checks the store at `path`, whose file without footer is `body`, of a segment of `max_doc` documents. Returns also how
+/// many bytes its blocks take.
+pub(super) fn check(path: &Path, body: &[u8], max_doc: u32) -> Result<(StoreInfo, usize)> {
     let short =
         || Error::corrupt(path, format!("it has {} bytes, a store's footer alone has {STORE_FOOTER}", body.len()));
     let mut footer = Bytes::new(tail(body, STORE_FOOTER).ok_or_else(short)?);
@@ -51,9 +53,9 @@ pub(super) fn check(path: &Path, body: &[u8], max_doc: u32) -> Result<StoreInfo>
     let Some((blocks, index)) = start.and_then(|start| Some((start, body.get(start..end)?))) else {
         return Err(Error::corrupt(path, format!("its skip index is said to begin at byte {offset}, beyond {end}")));
     };
-    check_skip_index(index, blocks as u64, max_doc)
+    check_skip_index(index, info.codec, Run { docs: u64::from(max_doc), bytes: blocks as u64 })
         .map_err(|problem| Error::corrupt(path, format!("its skip index at byte {offset} {problem}")))?;
-    Ok(info)
+    Ok((info, blocks))
 }
 
 fn check_version(path: &Path, version: u32) -> Result<u32> {
@@ -87,6 +89,9 @@ fn check_codec(path: &Path, codec: u8) -> Result<StoreCodec> {
     })
 }
 
+/// Bytes of the start of a document within its block.
+const START: u64 = 4;
+
 /// A run of documents and the bytes it takes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Run {
@@ -94,7 +99,8 @@ struct Run {
     bytes: u64,
 }
 
-fn check_skip_index(index: &[u8], blocks_len: u64, max_doc: u32) -> Result<(), String> {
+/// `blocks`: what it must cover.
+fn check_skip_index(index: &[u8], codec: StoreCodec, blocks: Run) -> Result<(), String> {
     let mut index = Bytes::new(index);
     let num_layers = index.vint().ok_or_else(cut_off)?;
     // An end takes one byte or more, so a false count runs out of bytes before it costs memory.
@@ -116,10 +122,10 @@ fn check_skip_index(index: &[u8], blocks_len: u64, max_doc: u32) -> Result<(), S
     // From the blocks upwards: what a layer names must be what stands below it.
     let mut below: Option<Vec<Run>> = None;
     for layer in layers.iter().rev() {
-        below = Some(walk_layer(layer, below.as_deref(), Run { docs: u64::from(max_doc), bytes: blocks_len })?);
+        below = Some(walk_layer(layer, codec, below.as_deref(), blocks)?);
     }
-    if below.is_none() && (max_doc != 0 || blocks_len != 0) {
-        return Err(format!("names no block of {blocks_len} bytes and {max_doc} documents"));
+    if below.is_none() && blocks != Run::default() {
+        return Err(format!("names no block of {} bytes and {} documents", blocks.bytes, blocks.docs));
     }
     Ok(())
 }
@@ -130,7 +136,7 @@ fn cut_off() -> String {
 
 /// Walks a layer and returns its groups. Its checkpoints must be the groups `below` it; those of the last layer, which
 /// has none below, must follow each other and cover `blocks`.
-fn walk_layer(layer: &[u8], below: Option<&[Run]>, blocks: Run) -> Result<Vec<Run>, String> {
+fn walk_layer(layer: &[u8], codec: StoreCodec, below: Option<&[Run]>, blocks: Run) -> Result<Vec<Run>, String> {
     let mut layer = Bytes::new(layer);
     let mut below_iter = below.map(|below| below.iter());
     let mut groups = Vec::new();
@@ -151,6 +157,11 @@ fn walk_layer(layer: &[u8], below: Option<&[Run]>, blocks: Run) -> Result<Vec<Ru
             }
             if docs == 0 || docs > u64::from(u32::MAX) || bytes > u64::from(u32::MAX) {
                 return Err(format!("has a block of {docs} documents in {bytes} bytes"));
+            }
+            // A block has the start of each document and their number. Without this a few bytes could claim as many
+            // documents as memory is then set aside for.
+            if below.is_none() && (docs + 1) * START > most_in_block(codec, bytes) {
+                return Err(format!("has a block of {docs} documents in {bytes} bytes, which cannot hold them"));
             }
             // Addends of 32 bits that take two bytes of file each: the sums stay in 64.
             covered.docs += docs;
@@ -195,6 +206,10 @@ mod tests {
         [vints(&[2, 0, 0, 2, 10, 3, 20]), vints(&[1, 5, 30, 1, 30])]
     }
 
+    fn check(index: &[u8], bytes: u64, docs: u32) -> Result<(), String> {
+        check_skip_index(index, StoreCodec::Lz4, Run { docs: u64::from(docs), bytes })
+    }
+
     fn upper(docs: [u64; 2]) -> Vec<u8> {
         let [first, second] = blocks();
         vints(&[2, 0, 0, docs[0], first.len() as u64, docs[1], second.len() as u64])
@@ -203,11 +218,11 @@ mod tests {
     #[test]
     fn an_index_whose_layers_name_each_other_and_all_blocks_passes() {
         let sound = index(&[upper([5, 1]), blocks().concat()]);
-        assert_eq!(check_skip_index(&sound, 60, 6), Ok(()));
-        assert_eq!(check_skip_index(&index(&[]), 0, 0), Ok(()));
-        assert_eq!(check_skip_index(&index(&[blocks()[0].clone()]), 30, 5), Ok(()));
+        assert_eq!(check(&sound, 60, 6), Ok(()));
+        assert_eq!(check(&index(&[]), 0, 0), Ok(()));
+        assert_eq!(check(&index(&[blocks()[0].clone()]), 30, 5), Ok(()));
         // Seeking goes on from group to group, so an upper layer is for speed alone.
-        assert_eq!(check_skip_index(&index(&[blocks().concat()]), 60, 6), Ok(()));
+        assert_eq!(check(&index(&[blocks().concat()]), 60, 6), Ok(()));
     }
 
     #[test]
@@ -226,8 +241,22 @@ mod tests {
             ("a million layers", vints(&[1_000_000]), 60, 6, "cut off"),
             ("a block without documents", index(&[vints(&[1, 0, 0, 0, 60])]), 60, 0, "a block of 0 documents"),
         ] {
-            let problem = check_skip_index(&bytes, blocks_len, max_doc).unwrap_err();
+            let problem = check(&bytes, blocks_len, max_doc).unwrap_err();
             assert!(problem.contains(words), "{what}: {problem}");
+        }
+    }
+
+    #[test]
+    fn a_block_too_small_for_its_documents_is_refused() {
+        let one = |docs: u64, bytes: u64| index(&[vints(&[1, 0, 0, docs, bytes])]);
+        for (codec, bytes, most) in
+            [(StoreCodec::None, 44, 10), (StoreCodec::Lz4, 8, 317), (StoreCodec::Zstd, 12, 2 * 32_768 - 1)]
+        {
+            let check = |docs| check_skip_index(&one(docs, bytes), codec, Run { docs, bytes });
+            assert_eq!(check(most), Ok(()), "{codec:?}");
+            for docs in [most + 1, 1 << 31] {
+                assert!(check(docs).unwrap_err().contains("cannot hold them"), "{codec:?}, {docs}");
+            }
         }
     }
 }

@@ -6,13 +6,14 @@
 //! Memory: 8 bytes per entry of the dictionary of a string or bytes column while it is read.
 
 use tantivy::columnar::{Column, ColumnIndex, DynamicColumn, DynamicColumnHandle};
+use tantivy_sstable::{Dictionary, VoidSSTable};
 
 use super::digest::{self, Seed, Tag};
 use super::lanes::{Adder, SegmentLanes};
 use super::unit::{Outcome, View, column_name};
 use crate::error::{Error, Result};
 use crate::progress::Cancel;
-use crate::source::Component;
+use crate::source::{Component, terms};
 use crate::verify::finding::FindingKind;
 
 /// Values fetched at once.
@@ -100,15 +101,10 @@ struct Rows<'a> {
 
 impl Rows<'_> {
     /// Hashes of the entries of a dictionary, by ordinal.
-    fn dictionary<T: tantivy_sstable::SSTable<Value = ()>>(
-        &mut self,
-        view: &View<'_>,
-        dictionary: &tantivy_sstable::Dictionary<T>,
-    ) -> Result<Vec<u64>> {
-        let path = view.segment.file(Component::FastFields);
+    fn dictionary(&mut self, view: &View<'_>, dictionary: &Dictionary<VoidSSTable>) -> Result<Vec<u64>> {
         let mut hashes = Vec::new();
         let mut previous: Vec<u8> = Vec::new();
-        let mut stream = dictionary.stream().map_err(Error::io("read", path))?;
+        let mut stream = terms(&view.segment.file(Component::FastFields), self.name, dictionary)?;
         while stream.advance() {
             let key = stream.key();
             if !hashes.is_empty() && previous.as_slice() >= key {

@@ -20,7 +20,7 @@ use super::lanes::SegmentLanes;
 use super::unit::View;
 use crate::error::{Error, Result};
 use crate::progress::Cancel;
-use crate::source::{Component, holds_json_text, visit_dates};
+use crate::source::{Component, cannot_read, check_document, holds_json_text, visit_dates};
 
 /// Reads the documents in `range`.
 pub(super) fn read(view: &View<'_>, range: Range<u64>, lanes: &SegmentLanes, cancel: &Cancel) -> Result<()> {
@@ -34,7 +34,7 @@ pub(super) fn read(view: &View<'_>, range: Range<u64>, lanes: &SegmentLanes, can
         }
         let Ok(doc) = u32::try_from(doc) else { break };
         let what = || format!("stored document {doc}");
-        let bytes = store.get_document_bytes(doc).map_err(|error| Error::tantivy(what(), &path)(error))?;
+        let bytes = store.get_document_bytes(doc).map_err(|error| cannot_read(what(), &path)(error))?;
         let damaged = |problem: &str| Error::corrupt(&path, format!("{}: {problem}", what()));
         let seed = if !view.decoded {
             Seed::new(Tag::Stored, 0, &bytes)
@@ -46,7 +46,8 @@ pub(super) fn read(view: &View<'_>, range: Range<u64>, lanes: &SegmentLanes, can
             }
             Seed::new(Tag::Stored, 0, &buffer)
         } else {
-            let document: TantivyDocument = store.get(doc).map_err(|error| Error::tantivy(what(), &path)(error))?;
+            check_document(&bytes).map_err(damaged)?;
+            let document: TantivyDocument = store.get(doc).map_err(|error| cannot_read(what(), &path)(error))?;
             buffer.clear();
             encode_document(&document, &mut buffer);
             Seed::new(Tag::Decoded, 0, &buffer)

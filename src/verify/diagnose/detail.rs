@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 
-use tantivy::columnar::{Column, DynamicColumn};
+use tantivy::columnar::{BytesColumn, Column, DynamicColumn};
 use tantivy::postings::Postings;
 use tantivy::schema::{Field, IndexRecordOption};
 use tantivy::{DocSet, TantivyError};
@@ -11,7 +11,7 @@ use tantivy::{DocSet, TantivyError};
 use super::matching::Entry;
 use super::{Case, Pair};
 use crate::error::{Error, Result};
-use crate::source::{Component, guard};
+use crate::source::{Component, guard, terms as terms_of_column};
 use crate::verify::content::dictionary::show;
 use crate::verify::content::unit::{Part, View};
 use crate::verify::finding::FindingKind;
@@ -83,7 +83,7 @@ fn stored(before: Vec<u8>, after: Vec<u8>) -> String {
 fn row(view: &View<'_>, name: &str, doc: u32) -> Result<String> {
     let path = view.segment.file(Component::FastFields);
     let mut values: Vec<String> = Vec::new();
-    for handle in view.segment.columns().read_columns(name).map_err(Error::io("read", &path))? {
+    for handle in view.segment.column_handles(name) {
         match handle.open().map_err(Error::io("read", &path))? {
             DynamicColumn::Bool(column) => list(&column, doc, &mut values),
             DynamicColumn::I64(column) => list(&column, doc, &mut values),
@@ -91,8 +91,8 @@ fn row(view: &View<'_>, name: &str, doc: u32) -> Result<String> {
             DynamicColumn::F64(column) => list(&column, doc, &mut values),
             DynamicColumn::IpAddr(column) => list(&column, doc, &mut values),
             DynamicColumn::DateTime(column) => list(&column, doc, &mut values),
-            DynamicColumn::Bytes(column) => ords(&column, doc, &mut values).map_err(Error::io("read", &path))?,
-            DynamicColumn::Str(column) => ords(&column, doc, &mut values).map_err(Error::io("read", &path))?,
+            DynamicColumn::Bytes(column) => words(view, name, &column, doc, &mut values)?,
+            DynamicColumn::Str(column) => words(view, name, &column, doc, &mut values)?,
         }
     }
     values.truncate(SHOWN);
@@ -103,13 +103,21 @@ fn list<T: PartialOrd + Copy + Debug + Send + Sync + 'static>(column: &Column<T>
     values.extend(column.values_for_doc(doc).take(SHOWN).map(|value| format!("{value:?}")));
 }
 
-fn ords(column: &tantivy::columnar::BytesColumn, doc: u32, values: &mut Vec<String>) -> std::io::Result<()> {
-    let mut entry = Vec::new();
-    for ord in column.term_ords(doc).take(SHOWN) {
-        entry.clear();
-        column.ord_to_bytes(ord, &mut entry)?;
-        values.push(show(&entry));
+/// Strings and bytes. The dictionary is read from its beginning: its index may be wrong too.
+fn words(view: &View<'_>, name: &str, column: &BytesColumn, doc: u32, values: &mut Vec<String>) -> Result<()> {
+    let ords: Vec<u64> = column.term_ords(doc).take(SHOWN).collect();
+    let Some(last) = ords.iter().max().copied() else { return Ok(()) };
+    let mut found = BTreeMap::new();
+    let mut entries = terms_of_column(&view.segment.file(Component::FastFields), name, column.dictionary())?;
+    for ord in 0..=last {
+        if !entries.advance() {
+            break;
+        }
+        if ords.contains(&ord) {
+            found.insert(ord, show(entries.key()));
+        }
     }
+    values.extend(ords.iter().map(|ord| found.get(ord).cloned().unwrap_or_else(|| "none".to_owned())));
     Ok(())
 }
 
@@ -137,7 +145,9 @@ fn posted(view: &View<'_>, field: Field, doc: u32) -> Result<BTreeMap<Vec<u8>, P
             let mut cursor = reader.read_postings_from_terminfo(info, option).map_err(Error::io("read", &path))?;
             cursor.seek(doc);
             posting.0 = Some(cursor.term_freq());
-            if option.has_positions() {
+            // tantivy makes room for as many positions as the frequency says; a byte of them stands for 128 at most.
+            let most = (info.positions_range.len() as u64).saturating_mul(128);
+            if option.has_positions() && u64::from(cursor.term_freq()) <= most {
                 cursor.positions(&mut posting.1);
             }
         }

@@ -104,6 +104,11 @@ impl SourceColumn {
         Error::corrupt(&self.path, format!("column {:?} {problem}", self.name))
     }
 
+    /// Its name for people.
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
     /// The file it is in.
     pub(super) fn path(&self) -> &std::path::Path {
         &self.path

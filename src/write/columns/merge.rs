@@ -11,7 +11,8 @@ use tantivy::columnar::BytesColumn;
 use tantivy_sstable::{Streamer, VoidSSTable};
 
 use super::column::SourceColumn;
-use crate::error::{Error, Result};
+use crate::error::Result;
+use crate::source::terms;
 
 /// A segment's dictionary, standing at a term.
 struct Head<'a> {
@@ -69,7 +70,7 @@ pub(super) struct Part<'a> {
 pub(super) fn merge(parts: &[Part<'_>], mut each: impl FnMut(&[u8], &[(usize, u32)]) -> Result<()>) -> Result<()> {
     let mut heap = BinaryHeap::with_capacity(parts.len());
     for part in parts {
-        let terms = part.terms.dictionary().stream().map_err(Error::io("read a dictionary of", part.column.path()))?;
+        let terms = terms(part.column.path(), part.column.name(), part.terms.dictionary())?;
         let (segment, num_terms, column) = (part.segment, part.num_terms, part.column);
         // `advance` makes it 0.
         let mut head = Head { terms, segment, ordinal: u32::MAX, num_terms, column };

@@ -3,12 +3,7 @@
 
 use tantivy::store::Compressor;
 
-use crate::source::StoreCodec;
-
-/// LZ4 gains at most this factor (a run of one byte); a claim beyond it is damage.
-const LZ4_MOST: usize = 255;
-/// tantivy never writes larger blocks: starts are u32. zstd can gain more than LZ4, so this bounds its claims.
-const LARGEST_BLOCK: usize = u32::MAX as usize;
+use crate::source::{StoreCodec, block_size};
 
 /// Decompresses `compressed` into `block`.
 pub(super) fn decompress(codec: StoreCodec, compressed: &[u8], block: &mut Vec<u8>) -> Result<(), String> {
@@ -17,15 +12,8 @@ pub(super) fn decompress(codec: StoreCodec, compressed: &[u8], block: &mut Vec<u
         block.extend_from_slice(compressed);
         return Ok(());
     }
-    let (len, data) = compressed.split_first_chunk::<4>().ok_or("a compressed block ends early")?;
-    let len = u32::from_le_bytes(*len) as usize;
-    let most = match codec {
-        StoreCodec::Lz4 => data.len().saturating_mul(LZ4_MOST).saturating_add(LZ4_MOST),
-        _ => LARGEST_BLOCK,
-    };
-    if len > most {
-        return Err(format!("a block of {} bytes claims to have {len} uncompressed", compressed.len()));
-    }
+    let len = block_size(codec, compressed)?;
+    let data = compressed.get(4..).unwrap_or_default();
     block.try_reserve(len).map_err(|error| error.to_string())?;
     block.resize(len, 0);
     let written = match codec {

@@ -1,0 +1,297 @@
+//! Sorted string tables, in which columns keep their distinct strings.
+//!
+//! A table is `blocks ‖ index ‖ u64 LE offset of the index ‖ u64 LE terms ‖ u32 LE version`. A block is `u32 LE length ‖ u8 flag
+//! ‖ data`, the flag counted, 1 for a zstd frame; one of length 0 or 1 ends the blocks. Uncompressed data is values, then
+//! keys: how many bytes the key shares with the one before, how many follow, and these. The two numbers are four bits
+//! each in one byte, or a byte 1 and two numbers of seven bits a byte, low ones first, the top bit set on all but the
+//! last byte. The index of version 2 (tantivy 0.20 to 0.22) is itself blocks of such a table; that of version 3 claims
+//! nothing. Facts from tantivy-sstable 0.27.
+
+use std::ops::Range;
+use std::path::Path;
+
+use tantivy_sstable::{Dictionary, Streamer, VoidSSTable};
+
+use super::frame;
+use crate::error::{Error, Result};
+use crate::source::bytes::{Bytes, tail};
+
+const FOOTER: usize = 20;
+const INDEX_IS_TABLE: u32 = 2;
+
+/// The terms of the dictionary of `column`, in the file at `path`, from the first on, after a look at its blocks.
+///
+/// # Errors
+/// [`Error::Corrupt`] where a block claims more than it can hold, [`Error::Io`].
+#[expect(clippy::disallowed_methods, reason = "its claims have been checked")]
+pub(crate) fn terms<'d>(
+    path: &Path,
+    column: &str,
+    dictionary: &'d Dictionary<VoidSSTable>,
+) -> Result<Streamer<'d, VoidSSTable>> {
+    check_terms(path, column, dictionary)?;
+    dictionary.stream().map_err(Error::io("read a dictionary of", path))
+}
+
+/// The look alone, for what streams the terms itself.
+///
+/// # Errors
+/// As [`terms`].
+pub(crate) fn check_terms(path: &Path, column: &str, dictionary: &Dictionary<VoidSSTable>) -> Result<()> {
+    let blocks = dictionary.sstable_slice.read_bytes().map_err(Error::io("read a dictionary of", path))?;
+    each_block(&blocks, |_| Ok(())).map_err(|problem| {
+        let column = column.replace('\u{1}', ".");
+        Error::corrupt(path, format!("the dictionary of column {column:?} has {problem}"))
+    })
+}
+
+/// Whether the dictionary of a string or bytes column, which ends in `u32 LE length of the dictionary`, can be opened:
+/// tantivy reads the index of version 2 then.
+pub(in crate::source) fn check_dictionary(column: &[u8]) -> Result<(), String> {
+    let len = tail(column, 4).and_then(|bytes| Bytes::new(bytes).u32()).and_then(|len| usize::try_from(len).ok());
+    let table = len.and_then(|len| column.get(..len)).ok_or("is cut off")?;
+    Table::open(table)?.index_blocks().map(|_| ())
+}
+
+/// The parts of a table.
+pub(super) struct Table<'a> {
+    pub(super) blocks: &'a [u8],
+    pub(super) num_terms: u64,
+    index: Option<&'a [u8]>,
+}
+
+impl<'a> Table<'a> {
+    pub(super) fn open(table: &'a [u8]) -> Result<Table<'a>, String> {
+        let cut_off = || format!("has {} bytes", table.len());
+        let mut footer = Bytes::new(tail(table, FOOTER).ok_or_else(cut_off)?);
+        let (Some(offset), Some(num_terms), Some(version)) = (footer.u64(), footer.u64(), footer.u32()) else {
+            return Err(cut_off());
+        };
+        let body = table.get(..table.len() - FOOTER).unwrap_or_default();
+        let parts = usize::try_from(offset).ok().and_then(|offset| body.split_at_checked(offset));
+        let (blocks, index) = parts.ok_or_else(|| format!("puts its index at byte {offset} of {}", body.len()))?;
+        Ok(Table { blocks, num_terms, index: (version == INDEX_IS_TABLE).then_some(index) })
+    }
+
+    /// What the index of a version 2 table names: the blocks, and how many terms stand before each.
+    pub(super) fn index_blocks(&self) -> Result<Vec<(Range<u64>, u64)>, String> {
+        let mut found = Vec::new();
+        let (mut key, mut buffer) = (Vec::new(), Vec::new());
+        let Some(index) = self.index else { return Ok(found) };
+        each_block(index, |block| {
+            let mut bytes = Bytes::new(block.read(&mut buffer)?);
+            let wrong = || "an index whose values end early or count too far".to_owned();
+            let before = found.len() as u64;
+            let count = number(&mut bytes).ok_or_else(wrong)?;
+            let mut start = number(&mut bytes).ok_or_else(wrong)?;
+            let mut terms = 0u64;
+            // Each takes two bytes or more, so a false count runs out of bytes before it costs memory.
+            for _ in 0..count {
+                let (len, more) = number(&mut bytes).zip(number(&mut bytes)).ok_or_else(wrong)?;
+                let end = start.checked_add(len).ok_or_else(wrong)?;
+                terms = terms.checked_add(more).ok_or_else(wrong)?;
+                found.push((start..end, terms));
+                start = end;
+            }
+            let keys = each_key(bytes, &mut key, |_| Ok(()))?;
+            if before + keys == found.len() as u64 { Ok(()) } else { Err(wrong()) }
+        })
+        .map_err(|problem| format!("has, in its index, {problem}"))?;
+        Ok(found)
+    }
+}
+
+/// A block in its table.
+pub(super) struct Block<'a> {
+    /// Its place, header included.
+    pub(super) range: Range<usize>,
+    data: &'a [u8],
+    /// Bytes it has uncompressed, where it is compressed.
+    size: Option<u64>,
+}
+
+impl Block<'_> {
+    /// Its data, decompressed into `buffer` if need be.
+    pub(super) fn read<'b>(&'b self, buffer: &'b mut Vec<u8>) -> Result<&'b [u8], String> {
+        let Some(size) = self.size else { return Ok(self.data) };
+        buffer.clear();
+        let size = usize::try_from(size).map_err(|_| "a block larger than memory")?;
+        buffer.try_reserve(size).map_err(|_| "a block larger than memory")?;
+        buffer.resize(size, 0);
+        let written = zstd::bulk::decompress_to_buffer(self.data, buffer.as_mut_slice());
+        let written = written.map_err(|error| format!("a block at byte {} ({error})", self.range.start))?;
+        buffer.truncate(written);
+        Ok(buffer)
+    }
+}
+
+/// Calls `each` with every block of `blocks`, none of which claims more than it can hold. Errors are noun phrases.
+pub(super) fn each_block<'a>(
+    blocks: &'a [u8],
+    mut each: impl FnMut(Block<'a>) -> Result<(), String>,
+) -> Result<(), String> {
+    let mut rest = Bytes::new(blocks);
+    while rest.len() != 0 {
+        let start = blocks.len() - rest.len();
+        let cut_off = || format!("a block at byte {start} that is cut off");
+        let len = rest.u32().and_then(|len| usize::try_from(len).ok()).ok_or_else(cut_off)?;
+        if len <= 1 {
+            break;
+        }
+        let (flag, data) = rest.u8().zip(rest.take(len - 1)).ok_or_else(cut_off)?;
+        let size = match flag {
+            1 => Some(frame::content_size(data).map_err(|problem| format!("a block at byte {start} that {problem}"))?),
+            _ => None,
+        };
+        each(Block { range: start..blocks.len() - rest.len(), data, size })?;
+    }
+    Ok(())
+}
+
+/// Calls `each` with every key of a block, which `keys` holds. `key`: the one before. Returns how many there are.
+pub(super) fn each_key(
+    mut keys: Bytes<'_>,
+    key: &mut Vec<u8>,
+    mut each: impl FnMut(&[u8]) -> Result<(), String>,
+) -> Result<u64, String> {
+    let mut count = 0;
+    while keys.len() != 0 {
+        let lens = match keys.u8() {
+            Some(1) => number(&mut keys).zip(number(&mut keys)),
+            byte => byte.map(|byte| (u64::from(byte & 15), u64::from(byte >> 4))),
+        };
+        let lens = lens.and_then(|(keep, add)| Some((usize::try_from(keep).ok()?, usize::try_from(add).ok()?)));
+        let added = lens.and_then(|(keep, add)| Some((keep, keys.take(add)?)));
+        let Some((keep, added)) = added.filter(|(keep, _)| *keep <= key.len()) else {
+            return Err(format!("a key, the {count}th of its block, that is longer than its bytes"));
+        };
+        key.truncate(keep);
+        key.extend_from_slice(added);
+        each(key)?;
+        count += 1;
+    }
+    Ok(count)
+}
+
+/// Seven bits a byte, low ones first, the top bit set on all but the last.
+pub(super) fn number(bytes: &mut Bytes<'_>) -> Option<u64> {
+    let mut value = 0u64;
+    for shift in (0..64).step_by(7) {
+        let byte = bytes.u8()?;
+        value |= u64::from(byte & 0x7f).checked_shl(shift)?;
+        if byte & 0x80 == 0 {
+            return (shift < 63 || byte < 2).then_some(value);
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use tantivy_sstable::SSTable;
+
+    fn table(terms: u32) -> Vec<u8> {
+        let mut writer = VoidSSTable::writer(Vec::new());
+        for term in 0..terms {
+            writer.insert(format!("some term that repeats itself {term:08}"), &()).unwrap();
+        }
+        writer.finish().unwrap()
+    }
+
+    /// Numbers as a table has them.
+    pub(in crate::source::claims) fn numbers(numbers: &[u64]) -> Vec<u8> {
+        let mut out = Vec::new();
+        for &number in numbers {
+            let mut rest = number;
+            while rest >= 0x80 {
+                out.push(u8::try_from(rest & 0x7f).unwrap() | 0x80);
+                rest >>= 7;
+            }
+            out.push(u8::try_from(rest).unwrap());
+        }
+        out
+    }
+
+    /// A block that is not compressed.
+    pub(in crate::source::claims) fn block(data: &[u8]) -> Vec<u8> {
+        let len = u32::try_from(data.len() + 1).unwrap();
+        [&len.to_le_bytes()[..], &[0], data].concat()
+    }
+
+    /// A table of these blocks, with an index of `version`.
+    pub(in crate::source::claims) fn seal(blocks: &[u8], index: &[u8], num_terms: u64, version: u32) -> Vec<u8> {
+        let offset = blocks.len() as u64;
+        [blocks, index, &offset.to_le_bytes(), &num_terms.to_le_bytes(), &version.to_le_bytes()].concat()
+    }
+
+    #[test]
+    fn all_blocks_and_keys_of_tables_of_any_size_are_read_as_written() {
+        for terms in [0, 1, 2, 100, 20_000] {
+            let bytes = table(terms);
+            let table = Table::open(&bytes).unwrap();
+            assert_eq!(table.num_terms, u64::from(terms));
+            let (mut seen, mut key, mut buffer, mut blocks) = (0u32, Vec::new(), Vec::new(), 0);
+            each_block(table.blocks, |block| {
+                blocks += 1;
+                let data = Bytes::new(block.read(&mut buffer)?);
+                each_key(data, &mut key, |key| {
+                    assert_eq!(key, format!("some term that repeats itself {seen:08}").as_bytes());
+                    seen += 1;
+                    Ok(())
+                })
+                .map(|_| ())
+            })
+            .unwrap();
+            assert_eq!(seen, terms);
+            assert!(blocks > 1 || terms < 20_000);
+        }
+    }
+
+    #[test]
+    fn a_compressed_block_that_claims_more_than_it_holds_is_named_by_its_place() {
+        let bytes = table(20_000);
+        let blocks = Table::open(&bytes).unwrap().blocks;
+        let len = u32::from_le_bytes(*blocks.first_chunk().unwrap()) as usize;
+        // The first block's frame: its content size of two bytes becomes one of eight.
+        let frame = &blocks[5..4 + len];
+        assert_eq!((blocks[4], frame[4]), (1, 0x60));
+        let lie = [&frame[..4], &[0xe0], &(1u64 << 40).to_le_bytes(), &frame[7..]].concat();
+        let header = u32::try_from(lie.len() + 1).unwrap().to_le_bytes();
+        let damaged = [&header[..], &[1], &lie, &blocks[4 + len..]].concat();
+        let problem = each_block(&damaged, |_| Ok(())).unwrap_err();
+        assert!(problem.contains("a block at byte 0 that of") && problem.contains("1099511627776"), "{problem}");
+        assert!(each_block(&blocks[..len], |_| Ok(())).unwrap_err().contains("cut off"));
+    }
+
+    /// An index of version 2 for two blocks of ten and twenty bytes, seven terms in the first.
+    fn index(count: u64) -> Vec<u8> {
+        block(&[&numbers(&[count, 0, 10, 0, 20, 7])[..], &[0x10, b'm', 0x10, b'z']].concat())
+    }
+
+    #[test]
+    fn an_index_of_version_2_gives_its_blocks_and_believes_no_count() {
+        let read = |index: &[u8]| Table::open(&seal(&[], index, 0, 2)).unwrap().index_blocks();
+        assert_eq!(read(&index(2)), Ok(vec![(0..10, 0), (10..30, 7)]));
+        for count in [0, 1, 3, 1 << 40] {
+            assert!(read(&index(count)).is_err(), "{count}");
+        }
+        // A key that shares a terabyte with the one before.
+        let key = [&[1][..], &numbers(&[1 << 40, 1]), b"a"].concat();
+        let long = block(&[&numbers(&[1, 0, 10, 0])[..], &key].concat());
+        assert!(read(&long).unwrap_err().contains("longer than its bytes"));
+        // Of version 3, nothing is believed that could cost memory.
+        assert_eq!(Table::open(&seal(&[], &long, 0, 3)).unwrap().index_blocks(), Ok(vec![]));
+    }
+
+    #[test]
+    fn numbers_that_do_not_end_or_do_not_fit_are_none() {
+        for value in [0, 127, 128, 1 << 40, u64::MAX] {
+            let bytes = numbers(&[value]);
+            assert_eq!(number(&mut Bytes::new(&bytes)), Some(value));
+            assert_eq!(number(&mut Bytes::new(&bytes[..bytes.len() - 1])), None);
+        }
+        assert_eq!(number(&mut Bytes::new(&[0xff; 12])), None);
+        assert_eq!(number(&mut Bytes::new(&[&[0xff; 9][..], &[2]].concat())), None);
+    }
+}
