@@ -17,22 +17,22 @@ use shardsplit::route::{RoutingFunction, SplitSpec};
 use tantivy::schema::{FAST, INDEXED, IndexRecordOption, STORED, STRING, Schema, TextFieldIndexing, TextOptions};
 use tantivy::{Index, Order, TantivyDocument};
 
-/// Children as tantivy's merge makes them, with the source's opstamp and payload put back.
+/// Children as tantivy's merge makes them, with the source's `meta.json` but for the segments.
 fn oracle_children(
     source: &Content,
     out: &Path,
     routing: &Routing,
     kept: impl Fn(u32, &common::content::Doc) -> bool,
 ) -> Vec<(u32, Content)> {
-    let metas = source.index.load_metas().unwrap();
+    let read = |dir: &Path| -> serde_json::Value {
+        serde_json::from_slice(&std::fs::read(dir.join("meta.json")).unwrap()).unwrap()
+    };
     let children = routing.children().into_iter().map(|shard| {
         let dir = out.join(shard.to_string());
         filtered_merge(source, &dir, |doc| kept(shard, doc));
-        let path = dir.join("meta.json");
-        let mut meta: serde_json::Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
-        meta["opstamp"] = metas.opstamp.into();
-        meta["payload"] = metas.payload.clone().into();
-        std::fs::write(&path, serde_json::to_vec(&meta).unwrap()).unwrap();
+        let mut meta = read(&source.dir);
+        meta["segments"] = read(&dir)["segments"].take();
+        std::fs::write(dir.join("meta.json"), serde_json::to_vec(&meta).unwrap()).unwrap();
         (shard, Content::read(&dir, &routing.fields()))
     });
     children.collect()
@@ -196,7 +196,8 @@ fn the_judges_agree_with_tantivy_on_any_index() {
             let children = oracle_children(&source, dir.path(), &routing, belongs);
             let mut found = differences(&source, &children, &routing);
             found.extend(anew::differences(&fixture, &source, &routing, &children, false));
-            found.retain(|found| !found.contains("tokens"));
+            // It estimates tokens, and moves whole blocks of stores where it can.
+            found.retain(|found| !found.contains("tokens") && !found.contains("its store of"));
             found.retain(|found| fixture.sort.is_none() || !found.contains("order differs"));
             prop_assert!(found.is_empty(), "{}", found.join("\n"));
             Ok(())

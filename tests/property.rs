@@ -1,7 +1,21 @@
 //! Any index, split any way: every document in exactly one child, unchanged; and the children are what indexing their
 //! documents anew would give.
 //!
-//! Variables of [`crate::common::seeds`] say how many cases are tried and from which seed on.
+//! What is drawn:
+//!
+//! - schemas of any fields with any options (types, flags, tokenizers, norms, frequencies, positions, odd names), and every
+//!   way to declare the id and the routing field;
+//! - documents with all of it or little, ids that are missing, empty, shared, repeated, or longer than terms and columns
+//!   hold, texts of 100 kB, pre-tokenised texts, JSON of several types per path;
+//! - no commit, many of one document, a few of hundreds; deletes of documents and of whole commits, merges after them,
+//!   segments of deleted documents and of none;
+//! - settings: codecs and levels, another codec than the files have, sizes of blocks, index sort by every type, payloads,
+//!   keys in `meta.json` that tantivy does not know;
+//! - ways: 1 to 16 children, both methods, both layouts, bounds on segments, both routing functions with partitions, given
+//!   and default numbers of routing shards, shards of one or several, policies for strays and missing keys, 1 to 4 threads.
+//!
+//! [`dimensions`] lists the values and sees that each is drawn. Variables of [`crate::common::seeds`] say how many cases
+//! are tried and from which seed on.
 
 mod case;
 mod dimensions;
@@ -19,7 +33,7 @@ use shardsplit::progress::{Cancel, Silent};
 use shardsplit::verify::{Finding, FindingKind, Grade};
 use tantivy::Order;
 
-/// About two minutes on two cores.
+/// Not two minutes on two cores.
 const CASES: u64 = 2_000;
 
 #[test]
