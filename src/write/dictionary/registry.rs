@@ -89,7 +89,7 @@ impl Registry {
             self.grow();
         }
         self.inserted += 1;
-        let mut entry = Entry { address, hash: hash, is_final, ..Entry::default() };
+        let mut entry = Entry { address, hash, is_final, ..Entry::default() };
         match transitions {
             [only] => (entry.input, entry.output, entry.target) = (only.input, only.output, only.target),
             several => {
