@@ -309,3 +309,60 @@ fn a_frequency_that_claims_positions_without_end_is_found() {
     });
     assert_found(&source, &out, FindingKind::Structure, &postings, "position");
 }
+
+#[test]
+fn columns_that_are_not_found_by_their_name_are_found_by_verification() {
+    use tantivy::columnar::ColumnarReader;
+    use tantivy::schema::{FAST, JsonObjectOptions, STORED, STRING, Schema};
+    let dir = tempfile::tempdir().unwrap();
+    let (source, out) = (dir.path().join("source"), dir.path().join("out"));
+    std::fs::create_dir(&source).unwrap();
+    let mut builder = Schema::builder();
+    builder.add_text_field("id", STRING | STORED | FAST);
+    builder.add_json_field("json", JsonObjectOptions::default().set_fast("raw"));
+    let schema = builder.build();
+    let index = tantivy::Index::create_in_dir(&source, schema.clone()).unwrap();
+    let mut writer = index.writer_with_num_threads(1, 15_000_000).unwrap();
+    // So many paths that the table of columns has an index.
+    let object: serde_json::Map<String, serde_json::Value> =
+        (0..900u64).map(|n| (format!("path {:x}", n.wrapping_mul(0x9E37_79B9_7F4A_7C15)), n.into())).collect();
+    for n in 0..10 {
+        let document = serde_json::json!({"id": n.to_string(), "json": object}).to_string();
+        writer.add_document(tantivy::TantivyDocument::parse_json(&schema, &document).unwrap()).unwrap();
+    }
+    writer.commit().unwrap();
+    writer.wait_merging_threads().unwrap();
+    Job::new(&source, &out, 1, "id").run(&Silent, &Cancel::new()).unwrap();
+
+    let columns = file(&out.join("0"), "fast");
+    let sound = std::fs::read(&columns).unwrap();
+    let (body, footer) = split(&sound);
+    // The index stands between the blocks of the table and its footer.
+    let end = body.len() - 20;
+    let table = end - u64::from_le_bytes(body[end..end + 8].try_into().unwrap()) as usize;
+    let start = table + u64::from_le_bytes(body[end - 20..end - 12].try_into().unwrap()) as usize;
+    assert!(end - 20 - start > 60, "the table has an index");
+    let opened = Source::open(&source, LockMode::None).unwrap();
+    let mut lost = 0;
+    for at in (start..end - 20).step_by(3) {
+        let mut damaged = body.clone();
+        damaged[at] ^= 0x11;
+        // Whether some column is not found by its name, as tantivy sees it.
+        let bytes = damaged.clone();
+        let unfound = std::panic::catch_unwind(|| {
+            let reader = ColumnarReader::open(bytes).unwrap();
+            reader.iter_columns().unwrap().any(|(name, _)| reader.read_columns(&name).unwrap().len() != 1)
+        });
+        if unfound.unwrap_or(true) {
+            lost += 1;
+            std::fs::write(&columns, seal(&damaged, &footer)).unwrap();
+            let mut job = VerifyJob::new(&opened, vec![(0, out.join("0"))]);
+            job.level = VerifyLevel::Counts;
+            job.known_file = shardsplit::publish::is_manifest;
+            let report = verify(&job, &Silent, &Cancel::new()).unwrap();
+            assert!(!report.is_clean(), "byte {at}");
+            assert!(findings(&report).contains(&name(&columns)[..32]), "{}", findings(&report));
+        }
+    }
+    assert!(lost > 5, "{lost}");
+}

@@ -5,7 +5,7 @@
 //! file appears. Cost: one `meta.json`, the footers of all files, one open of every segment.
 //!
 //! Children are opened through the same door (without a lock) when they are verified. What blocks claim to be
-//! uncompressed is checked when they are read, in [`claims`].
+//! uncompressed is checked when they are read, in `claims`.
 
 mod bytes;
 mod checksum;

@@ -248,6 +248,11 @@ impl Segment {
         self.checked.handles.get(name).map_or(&[], Vec::as_slice)
     }
 
+    /// Names of its columns, ascending.
+    pub fn column_names(&self) -> impl Iterator<Item = &str> {
+        self.checked.handles.keys().map(String::as_str)
+    }
+
     /// Version and codec of the doc store.
     #[must_use]
     pub fn store(&self) -> StoreInfo {

@@ -54,7 +54,8 @@ pub(super) fn structure(job: &VerifyJob<'_>, child: &Child, findings: &mut Vec<F
         let before = findings.len();
         let result = guard(segment.path(), "the segment", || {
             counts(segment, entry.deletes.map_or(0, |(deleted, _)| deleted), findings)?;
-            parts(job.source, index, segment, findings)
+            parts(job.source, index, segment, findings)?;
+            columns_by_name(segment, findings)
         });
         if let Err(error) = result {
             findings.push(Finding::error(FindingKind::Unreadable, error.one_line()).in_file(segment.path()));
@@ -116,6 +117,21 @@ fn parts(source: &Source, index: &Source, segment: &Segment, findings: &mut Vec<
             if kept {
                 missing(Component::FastFields, format!("there is no column {name:?} of type {column}"));
             }
+        }
+    }
+    Ok(())
+}
+
+/// Whether each column is found by its name: programs look columns up, while everything here reads them one after the
+/// other.
+fn columns_by_name(segment: &Segment, findings: &mut Vec<Finding>) -> Result<()> {
+    let path = segment.file(Component::FastFields);
+    for name in segment.column_names() {
+        let found = segment.columns().read_columns(name).map_err(Error::io("read", &path))?.len();
+        let there = segment.column_handles(name).len();
+        if found != there {
+            let message = format!("of {there} columns {:?}, {found} are found by the name", name.replace('\u{1}', "."));
+            findings.push(Finding::error(FindingKind::Structure, message).in_file(&path));
         }
     }
     Ok(())

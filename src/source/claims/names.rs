@@ -7,18 +7,33 @@
 use super::table::{Table, each_block, each_key, number};
 use crate::source::bytes::Bytes;
 
+/// The greatest type code: dates.
+const LAST_TYPE: u8 = 7;
+
 /// Checks `table`, which finds columns in `columns` bytes.
 pub(in crate::source) fn check_names(table: &[u8], columns: u64) -> Result<(), String> {
     let table = Table::open(table)?;
     let named = table.index_blocks()?;
     let mut blocks = Vec::new();
     let mut terms = 0u64;
-    let (mut key, mut buffer) = (Vec::new(), Vec::new());
+    let (mut key, mut buffer, mut previous) = (Vec::new(), Vec::new(), Vec::new());
     each_block(table.blocks, |block| {
         let mut bytes = Bytes::new(block.read(&mut buffer)?);
         let ranges = read_ranges(&mut bytes, columns)
             .ok_or_else(|| format!("a block at byte {} with columns beyond byte {columns}", block.range.start))?;
-        let keys = each_key(bytes, &mut key, |_| Ok(()))?;
+        let keys = each_key(bytes, &mut key, |key| {
+            // What streams the table does not look at the separator nor at the order; what looks a column up does.
+            if !matches!(key, [.., 0, code] if *code <= LAST_TYPE) || key <= previous.as_slice() {
+                return Err(format!(
+                    "the name {:?} behind {:?}",
+                    key.escape_ascii().to_string(),
+                    previous.escape_ascii().to_string()
+                ));
+            }
+            previous.clear();
+            previous.extend_from_slice(key);
+            Ok(())
+        })?;
         if keys != ranges {
             return Err(format!("a block at byte {} with {keys} names for {ranges} columns", block.range.start));
         }
@@ -77,7 +92,7 @@ mod tests {
     #[test]
     fn a_block_that_counts_more_columns_than_it_names_is_refused() {
         // Two columns: three values, two keys.
-        let two = |count: u64| block(&[&numbers(&[count, 0, 10, 10])[..], &[0x10, b'a', 0x10, b'b']].concat());
+        let two = |count: u64| block(&[&numbers(&[count, 0, 10, 10])[..], b"\x30a\0\x01\x30b\0\x01"].concat());
         let check = |count| check_names(&seal(&two(count), &[0; 8], 2, 3), 20);
         assert_eq!(check(3), Ok(()));
         for count in [0, 1, 2, 4, 5, 1 << 40, u64::MAX] {
@@ -87,8 +102,24 @@ mod tests {
     }
 
     #[test]
+    fn names_that_no_look_up_would_find_are_refused() {
+        let check = |keys: &[u8], columns: u64| {
+            let values: Vec<u64> = std::iter::once(columns + 1).chain((0..=columns).map(|at| at.min(1) * 10)).collect();
+            let blocks = block(&[&numbers(&values)[..], keys].concat());
+            check_names(&seal(&blocks, &[0; 8], columns, 3), 1_000)
+        };
+        assert_eq!(check(b"\x30a\0\x01\x30b\0\x07", 2), Ok(()));
+        for keys in [&b"\x30a\x01\x01"[..], b"\x30a\0\x08", b"\x10a", b"\x20\0a"] {
+            assert!(check(keys, 1).unwrap_err().contains("the name"), "{keys:?}");
+        }
+        for keys in [b"\x30b\0\x01\x30a\0\x01", b"\x30a\0\x01\x30a\0\x01"] {
+            assert!(check(keys, 2).unwrap_err().contains("behind"), "{keys:?}");
+        }
+    }
+
+    #[test]
     fn an_index_of_version_2_must_name_the_blocks() {
-        let blocks = block(&[&numbers(&[2, 0, 10])[..], &[0x10, b'a']].concat());
+        let blocks = block(&[&numbers(&[2, 0, 10])[..], b"\x30a\0\x01"].concat());
         let index = |len: u64| block(&[&numbers(&[1, 0, len, 0])[..], &[0x10, b'b']].concat());
         let check = |len| check_names(&seal(&blocks, &index(len), 1, 2), 10);
         assert_eq!(check(blocks.len() as u64), Ok(()));

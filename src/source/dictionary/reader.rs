@@ -127,6 +127,10 @@ impl<'a> TermReader<'a> {
                     self.open.pop();
                 }
                 let (input, target) = self.transition(&node, at)?;
+                // What the transition before led to; terms below this one come after it.
+                if self.key.get(depth).is_some_and(|before| *before >= input) {
+                    return Err(Damaged(node.start));
+                }
                 self.key.truncate(depth);
                 self.key.push(input);
                 (target, self.output(&node, at)?.saturating_add(sum))
@@ -157,10 +161,7 @@ impl<'a> TermReader<'a> {
     }
 
     fn enter_term(&mut self, address: u64, sum: u64) -> Result<()> {
-        if sum != self.ordinal {
-            return Err(Damaged(address));
-        }
-        self.info = self.infos.get(sum).ok_or(Damaged(address))?;
+        self.info = self.infos.get(sum).filter(|_| sum == self.ordinal).ok_or(Damaged(address))?;
         self.ordinal += 1;
         Ok(())
     }
@@ -269,8 +270,7 @@ impl<'a> TermReader<'a> {
 
     #[inline]
     fn uint(&self, at: u64, size: u64) -> Result<u64> {
-        let start = usize::try_from(at).map_err(|_| Damaged(at))?;
-        let bytes = self.fst.get(start..).ok_or(Damaged(at))?;
+        let bytes = usize::try_from(at).ok().and_then(|at| self.fst.get(at..)).ok_or(Damaged(at))?;
         let size = usize::try_from(size).map_err(|_| Damaged(at))?;
         if let Some(chunk) = bytes.first_chunk::<8>() {
             let shift = 64u32.saturating_sub(u32::try_from(size).unwrap_or(8) * 8);

@@ -78,7 +78,7 @@ impl<W: Write> DictionaryBuilder<W> {
     pub(in crate::write) fn insert(&mut self, term: &[u8], info: &TermInfo) -> io::Result<()> {
         let shared = shared_prefix(&self.term, term);
         if self.num_terms > 0 && term.get(shared) <= self.term.get(shared) {
-            let problem = format!("term {:?} does not follow {:?}", term.escape_ascii(), self.term.escape_ascii());
+            let problem = format!("term \"{}\" does not follow \"{}\"", term.escape_ascii(), self.term.escape_ascii());
             return Err(io::Error::new(io::ErrorKind::InvalidInput, problem));
         }
         // The path's outputs add up to the least ordinal below it, so what is left goes onto the first new transition.

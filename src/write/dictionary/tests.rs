@@ -129,8 +129,11 @@ proptest! {
         }
         if let Ok(mut reader) = TermReader::open(&bytes, bound.as_deref()) {
             let mut read = 0;
+            let mut previous: Option<Vec<u8>> = None;
             while let Ok(true) = reader.advance() {
                 read += 1;
+                prop_assert!(previous.is_none_or(|previous| previous.as_slice() < reader.key()), "terms must ascend");
+                previous = Some(reader.key().to_vec());
                 prop_assert!(read <= bytes.len() * 256);
             }
         }
