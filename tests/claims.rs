@@ -159,6 +159,37 @@ fn a_damaged_store_of_a_child_is_a_finding() {
     }
 }
 
+#[test]
+fn a_sort_columns_dictionary_that_counts_more_words_than_it_has_is_refused() {
+    use tantivy::schema::{FAST, STORED, STRING, Schema, TextOptions};
+    let dir = tempfile::tempdir().unwrap();
+    let source = dir.path().join("source");
+    std::fs::create_dir(&source).unwrap();
+    let mut builder = Schema::builder();
+    let id = builder.add_text_field("id", STRING | STORED | FAST);
+    let rank = builder.add_text_field("rank", TextOptions::default().set_fast("raw"));
+    let sort = tantivy::IndexSortByField { field: "rank".to_owned(), order: tantivy::Order::Asc };
+    let settings = tantivy::IndexSettings { sort_by_field: Some(sort), ..Default::default() };
+    let index = tantivy::Index::builder().schema(builder.build()).settings(settings).create_in_dir(&source).unwrap();
+    let mut writer = index.writer_with_num_threads(1, 15_000_000).unwrap();
+    for n in 0..40 {
+        let word = ["one", "three", "two"][n % 3];
+        writer.add_document(tantivy::doc!(id => n.to_string(), rank => word)).unwrap();
+    }
+    writer.commit().unwrap();
+    writer.wait_merging_threads().unwrap();
+
+    let columns = file(&source, "fast");
+    edit(&columns, |body| {
+        let three = [&3u64.to_le_bytes()[..], &3u32.to_le_bytes()].concat();
+        let at = body.windows(12).position(|window| window == three).expect("three terms, in a table of version 3");
+        body[at..at + 8].copy_from_slice(&(1u64 << 36).to_le_bytes());
+    });
+    let error = Job::new(&source, dir.path().join("out"), 2, "id").run(&Silent, &Cancel::new()).unwrap_err();
+    assert!(matches!(&error, Error::Corrupt { path, .. } if *path == columns), "{error:?}");
+    assert!(error.to_string().contains("68719476736 distinct values"), "{error}");
+}
+
 /// Asserts that verifying the two children in `out` finds an error of this kind in `file`.
 #[track_caller]
 fn assert_found(source: &Path, out: &Path, kind: FindingKind, file: &Path, words: &str) {

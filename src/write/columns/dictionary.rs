@@ -24,10 +24,7 @@ use super::terms::{OrdinalSet, RankedSet};
 use super::{Reads, Unit, index, values};
 use crate::error::{Error, Result};
 use crate::progress::Cancel;
-
-/// No dictionary packs more terms into a byte: blocks of 4,000 bytes, two for a term at the least, compress to no less
-/// than a few bytes.
-const MOST_TERMS_PER_BYTE: u64 = 4_096;
+use crate::source::check_terms;
 
 /// How often the merge looks whether it was cancelled, in terms.
 const CANCEL_EVERY: u64 = 1 << 16;
@@ -60,11 +57,9 @@ fn parts(columns: &[Option<SourceColumn>]) -> Result<Vec<Part<'_>>> {
     for (segment, column) in columns.iter().enumerate() {
         let Some(column) = column else { continue };
         let Data::Terms(terms) = &column.data else { continue };
-        let (num_terms, num_bytes) = (terms.num_terms() as u64, terms.dictionary().num_bytes().get_bytes());
-        let plausible = num_terms <= num_bytes.saturating_mul(MOST_TERMS_PER_BYTE);
-        let num_terms = u32::try_from(num_terms).ok().filter(|_| plausible).ok_or_else(|| {
-            column.corrupt(&format!("says it has {num_terms} distinct values in a dictionary of {num_bytes} bytes"))
-        })?;
+        check_terms(column.path(), column.name(), terms.dictionary())?;
+        let num_terms = u32::try_from(terms.num_terms())
+            .map_err(|_| column.corrupt(&format!("says it has {} distinct values", terms.num_terms())))?;
         parts.push(Part { segment, column, terms, num_terms });
     }
     Ok(parts)
