@@ -6,19 +6,30 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::layout::is_child_file;
 use super::staging::Staging;
+use super::write_behind::WriteBehind;
 use crate::error::{Error, Result};
 use crate::write::{ChildFiles, Linked, OutputFile};
 
-/// Files of at least so many bytes are synced as they are closed, while others are still being written. For smaller
-/// ones a sync costs more than the writing; they wait for the seal, where many share the waiting.
+/// Files of at least so many bytes are on their way to the disk from when they are closed. For smaller ones a sync of
+/// their own costs more than the writing; they wait for the seal, where many share the waiting.
 const LARGE: u64 = 4 << 20;
+
+/// Files that are not durable yet.
+#[derive(Debug, Default)]
+pub(super) struct Unsynced {
+    /// Those that are complete: the seal syncs them.
+    closed: Mutex<Vec<PathBuf>>,
+    behind: WriteBehind,
+}
 
 /// A file that is being written into staging.
 struct StagedFile {
     path: PathBuf,
     file: Box<dyn OutputFile>,
     len: u64,
-    unsynced: Arc<Mutex<Vec<PathBuf>>>,
+    /// Bytes that nobody was told of.
+    untold: u64,
+    unsynced: Arc<Unsynced>,
 }
 
 /// Puts the path into an error: writers know a file by its name within a child only.
@@ -30,6 +41,7 @@ impl Write for StagedFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let written = self.file.write(bytes).map_err(located(&self.path))?;
         self.len += written as u64;
+        self.untold = self.unsynced.behind.offer(self.file.as_ref(), self.untold + written as u64);
         Ok(written)
     }
 
@@ -44,12 +56,12 @@ impl OutputFile for StagedFile {
     }
 
     fn close(mut self: Box<Self>) -> io::Result<()> {
-        if self.len >= LARGE {
-            return self.file.close().map_err(located(&self.path));
-        }
         self.file.flush().map_err(located(&self.path))?;
+        if self.len >= LARGE && self.untold > 0 {
+            self.unsynced.behind.last(self.file.as_ref());
+        }
         let path = std::mem::take(&mut self.path);
-        self.unsynced.lock().unwrap_or_else(PoisonError::into_inner).push(path);
+        self.unsynced.closed.lock().unwrap_or_else(PoisonError::into_inner).push(path);
         Ok(())
     }
 }
@@ -58,7 +70,13 @@ impl Staging {
     /// Creates a file that the seal will not precede on disk.
     pub(super) fn create_file(&self, path: &Path) -> Result<Box<dyn OutputFile>> {
         let file = self.fs.create(path).map_err(Error::io("create", path))?;
-        Ok(Box::new(StagedFile { path: path.to_path_buf(), file, len: 0, unsynced: Arc::clone(&self.unsynced) }))
+        Ok(Box::new(StagedFile {
+            path: path.to_path_buf(),
+            file,
+            len: 0,
+            untold: 0,
+            unsynced: Arc::clone(&self.unsynced),
+        }))
     }
 
     /// Writes a small file.
@@ -70,10 +88,12 @@ impl Staging {
 
     /// Makes all closed files durable.
     pub(super) fn sync_files(&self) -> Result<()> {
-        let mut paths = std::mem::take(&mut *self.unsynced.lock().unwrap_or_else(PoisonError::into_inner));
+        let mut paths = std::mem::take(&mut *self.unsynced.closed.lock().unwrap_or_else(PoisonError::into_inner));
         // Threads close files in any order; tests count steps.
         paths.sort();
-        self.fs.sync_files(&paths).map_err(Error::io("sync files in", self.layout.children()))
+        let synced = self.fs.sync_files(&paths);
+        // ORDER: what was written behind may have met an error that the sync of the same file is not told again.
+        synced.and(self.unsynced.behind.finish()).map_err(Error::io("sync files in", self.layout.children()))
     }
 
     /// Path of a file of a child, if it was announced.

@@ -13,6 +13,7 @@ mod recover;
 mod removal;
 mod seal;
 mod staging;
+mod write_behind;
 
 pub use fs::{Access, Fault, FaultyFs, FileSystem, Kind, Lock, RealFs};
 pub use layout::{Layout, is_manifest};

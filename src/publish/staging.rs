@@ -9,12 +9,13 @@
 //! that is dropped before the rename removes what it made. After a crash [`super::recover`] does the same, or finishes
 //! the publish if the set was sealed.
 //!
-//! Cost: large files are synced as they are closed, small ones together when the set is sealed, directories once.
+//! Cost: large files go to the disk while others are written, all are synced when the set is sealed, directories once.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
+use super::files::Unsynced;
 use super::fs::{Access, FileSystem, Kind, Lock};
 use super::layout::{Layout, MANIFEST, STAGING_RECORD, is_segment_id, partial};
 use super::manifest::{FORMAT, RoutingRecord, SetChild, SourceLineage, StagedChild, StagingRecord, tool};
@@ -65,7 +66,7 @@ pub struct Staging {
     lock: Option<Lock>,
     pub(super) sealed: bool,
     /// Files that are complete but not durable: synced together by `seal`.
-    pub(super) unsynced: Arc<Mutex<Vec<PathBuf>>>,
+    pub(super) unsynced: Arc<Unsynced>,
     /// The staging directory is gone, or is left to `recover`.
     closed: bool,
 }

@@ -19,6 +19,7 @@ mod mmap;
 mod open;
 mod preflight;
 mod segment;
+pub(crate) mod store;
 mod stored;
 
 pub(crate) use bytes::Bytes;

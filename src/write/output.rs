@@ -63,7 +63,16 @@ pub trait OutputFile: Write + Send {
 
     /// The last byte was written. The file is durable now, or by the time the set is sealed.
     fn close(self: Box<Self>) -> io::Result<()>;
+
+    /// Work that takes what was written so far to the disk, for another thread to do while the file grows. `None`
+    /// where there is no disk, or no way.
+    fn sync_behind(&self) -> Option<SyncBehind> {
+        None
+    }
 }
+
+/// A sync that can be done by any thread.
+pub type SyncBehind = Box<dyn FnOnce() -> io::Result<()> + Send>;
 
 /// A file as it was written.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

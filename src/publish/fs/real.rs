@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::ScopedJoinHandle;
 
 use super::{Access, FileSystem, Kind, Lock};
-use crate::write::OutputFile;
+use crate::write::{OutputFile, SyncBehind};
 
 /// Files that are synced at once.
 const SYNC_THREADS: usize = 16;
@@ -192,6 +192,11 @@ impl OutputFile for NewFile {
 
     fn close(self: Box<Self>) -> io::Result<()> {
         self.0.sync_data()
+    }
+
+    fn sync_behind(&self) -> Option<SyncBehind> {
+        let file = self.0.try_clone().ok()?;
+        Some(Box::new(move || file.sync_data()))
     }
 }
 

@@ -19,6 +19,7 @@
 //! has the bytes per distance in its upper half, per output in its lower half.
 
 mod infos;
+mod node;
 mod reader;
 
 pub(crate) use infos::INFOS_BLOCK;

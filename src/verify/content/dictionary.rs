@@ -1,137 +1,68 @@
 //! Entries of a term dictionary: what no document shows, but look-ups need.
 //!
-//! Streaming a dictionary and looking terms up read the same automaton in different ways: a node with more than 32
-//! transitions has a table by byte that only look-ups use. So a term can be there and still not be found. Looking every
-//! term up would cost as much as reading it; only the branches of such nodes are looked up, one term each.
+//! Streaming a dictionary and looking terms up read the same automaton in different ways: a node with many transitions
+//! has a table by byte that only look-ups use. So a term can be there and still not be found. Looking every term up
+//! would cost as much as reading it; the branches of such nodes are looked up, one term each, and a 64th of the others.
 
 use std::io;
 
 use tantivy::postings::TermInfo;
 use tantivy::termdict::TermDictionary;
 
-/// Transitions from which on a node has a table (tantivy-fst 0.5, `src/raw/node.rs`).
-const WIDE: usize = 32;
-const NOT_FOUND: &str = "is not found by looking it up";
-/// Of the others every so many terms are looked up too.
+use crate::source::dictionary::TermReader;
+
+/// Of the terms that need no table every so many are looked up too.
 const LOOKUP: u64 = 64;
 
 /// Checks the entries of a range of terms, in order.
 pub(super) struct EntryCheck<'a> {
     dictionary: &'a TermDictionary,
-    previous: Option<(Vec<u8>, TermInfo, u64)>,
-    /// Per depth, the branches seen so far below the current prefix.
-    levels: Vec<Branches>,
-    /// How many of them count; the others keep their allocations.
-    depths: usize,
-    /// The range begins within the dictionary: nodes on the way to its first term have branches that are not seen.
-    inner: bool,
-}
-
-#[derive(Default)]
-struct Branches {
-    /// Ordinal of the first term of each, as long as they are few.
-    first: Vec<u64>,
-    /// They are many, or may be: every further branch is looked up at once.
-    wide: bool,
+    previous: Option<(Vec<u8>, TermInfo)>,
 }
 
 impl<'a> EntryCheck<'a> {
-    /// For the terms from ordinal `start` on.
-    pub(super) fn new(dictionary: &'a TermDictionary, start: u64) -> EntryCheck<'a> {
-        EntryCheck { dictionary, previous: None, levels: Vec::new(), depths: 0, inner: start > 0 }
+    pub(super) fn new(dictionary: &'a TermDictionary) -> EntryCheck<'a> {
+        EntryCheck { dictionary, previous: None }
     }
 
-    /// Whether tantivy finds `term` where it was read, if it is the turn of the term with this ordinal.
-    pub(super) fn sample(&self, (term, info): (&[u8], &TermInfo), ordinal: u64) -> io::Result<Option<String>> {
-        let missed = ordinal.is_multiple_of(LOOKUP) && self.dictionary.get(term)?.as_ref() != Some(info);
-        Ok(missed.then(|| NOT_FOUND.to_owned()))
+    /// What is wrong with finding the term under `terms`, whose place is `ordinal`, if it is its turn to be looked up.
+    pub(super) fn sample(&self, terms: &TermReader<'_>, ordinal: u64) -> io::Result<Option<String>> {
+        self.look_up(terms, ordinal.is_multiple_of(LOOKUP))
     }
 
-    /// What is wrong with the entry of `term`, whose place is `ordinal`; `found`: the ordinal it has.
-    pub(super) fn check(
-        &mut self,
-        (term, info): (&[u8], &TermInfo),
-        (ordinal, found): (u64, u64),
-    ) -> io::Result<Option<String>> {
-        let mut problem = None;
-        if found != ordinal {
-            problem = Some(format!("has ordinal {found}, its place is {ordinal}"));
-        } else if info.doc_freq == 0 {
-            problem = Some("is in the dictionary without a document".to_owned());
-        } else if info.postings_range.is_empty() || info.positions_range.end < info.positions_range.start {
-            problem = Some("has a range of bytes that ends where it begins, or before".to_owned());
-        }
-        let mut lookup = ordinal.is_multiple_of(LOOKUP);
-        if let Some((previous, before, last)) = &mut self.previous {
-            if previous.as_slice() >= term {
-                problem = Some(format!("comes after {}", show(previous)));
-            } else if before.postings_range.end != info.postings_range.start
-                || before.positions_range.end != info.positions_range.start
+    /// What is wrong with the entry under `terms`, whose place is `ordinal`.
+    pub(super) fn check(&mut self, terms: &TermReader<'_>, ordinal: u64) -> io::Result<Option<String>> {
+        let (term, info) = (terms.key(), terms.info());
+        let problem = match &self.previous {
+            _ if terms.ordinal() != ordinal => Some(format!("has ordinal {}, its place is {ordinal}", terms.ordinal())),
+            _ if info.doc_freq == 0 => Some("is in the dictionary without a document".to_owned()),
+            _ if info.postings_range.is_empty() || info.positions_range.end < info.positions_range.start => {
+                Some("has a range of bytes that ends where it begins, or before".to_owned())
+            }
+            Some((previous, _)) if previous.as_slice() >= term => Some(format!("comes after {}", show(previous))),
+            Some((previous, before))
+                if before.postings_range.end != info.postings_range.start
+                    || before.positions_range.end != info.positions_range.start =>
             {
-                problem = Some(format!("does not begin where {} ends", show(previous)));
+                Some(format!("does not begin where {} ends", show(previous)))
             }
-            let depth = previous.iter().zip(term).take_while(|(a, b)| a == b).count();
-            // Deeper nodes than this are left behind; those not seen yet were made by the previous term.
-            for fresh in self.depths..=depth {
-                if fresh >= self.levels.len() {
-                    self.levels.push(Branches::default());
-                }
-                if let Some(level) = self.levels.get_mut(fresh) {
-                    level.first.clear();
-                    level.first.push(*last);
-                    level.wide = self.inner;
-                }
-            }
-            self.depths = depth + 1;
-            previous.clear();
-            previous.extend_from_slice(term);
-            before.clone_from(info);
-            *last = ordinal;
-            self.inner = false;
-            let mut few = Vec::new();
-            if let Some(level) = self.levels.get_mut(depth) {
-                lookup |= level.wide;
-                if !level.wide {
-                    level.first.push(ordinal);
-                    if level.first.len() > WIDE {
-                        level.wide = true;
-                        few = std::mem::take(&mut level.first);
-                    }
-                }
-            }
-            if let Some(missed) = self.look_up_all(&few)? {
-                problem = Some(missed);
-            }
-        } else {
-            self.previous = Some((term.to_vec(), info.clone(), ordinal));
-            lookup = true;
+            _ => None,
+        };
+        // The first term of a range may come by a table of a node that the range before has entered.
+        let by_table = self.previous.is_none() || terms.is_by_table();
+        let (previous, before) = self.previous.get_or_insert_default();
+        previous.clear();
+        previous.extend_from_slice(term);
+        before.clone_from(info);
+        match problem {
+            Some(problem) => Ok(Some(problem)),
+            None => self.look_up(terms, by_table || ordinal.is_multiple_of(LOOKUP)),
         }
-        if lookup && self.dictionary.get(term)?.as_ref() != Some(info) {
-            problem = Some(NOT_FOUND.to_owned());
-        }
-        Ok(problem)
     }
 
-    /// What is wrong with nodes that go on beyond the range: any may be wide.
-    pub(super) fn finish(&mut self) -> io::Result<Option<String>> {
-        let levels = std::mem::take(&mut self.levels);
-        let mut ordinals: Vec<u64> = levels.iter().take(self.depths).flat_map(|level| &level.first).copied().collect();
-        // A look-up goes through all nodes on the way to its term, and terms that share a long prefix stand at as many
-        // levels as it has bytes.
-        ordinals.sort_unstable();
-        ordinals.dedup();
-        self.look_up_all(&ordinals)
-    }
-
-    fn look_up_all(&self, ordinals: &[u64]) -> io::Result<Option<String>> {
-        let mut term = Vec::new();
-        for &ordinal in ordinals {
-            let known = self.dictionary.ord_to_term(ordinal, &mut term)?;
-            if !known || self.dictionary.term_ord(&term)? != Some(ordinal) {
-                return Ok(Some(format!("has a neighbour {} that is not found by looking it up", show(&term))));
-            }
-        }
-        Ok(None)
+    fn look_up(&self, terms: &TermReader<'_>, wanted: bool) -> io::Result<Option<String>> {
+        let missed = wanted && self.dictionary.get(terms.key())?.as_ref() != Some(terms.info());
+        Ok(missed.then(|| "is not found by looking it up".to_owned()))
     }
 }
 
@@ -156,34 +87,6 @@ mod tests {
         TermInfo { doc_freq, postings_range: postings, positions_range: 0..0 }
     }
 
-    #[test]
-    fn entries_out_of_place_are_told() {
-        let dictionary = TermDictionary::empty();
-        let mut check = EntryCheck::new(&dictionary, 0);
-        let mut at = |term: &[u8], info: TermInfo, ordinals: (u64, u64)| {
-            check.check((term, &info), ordinals).unwrap().unwrap_or_default()
-        };
-        assert_eq!(at(b"b", info(1, 0..4), (1, 1)), "is not found by looking it up");
-        assert_eq!(at(b"c", info(1, 4..6), (2, 2)), "");
-        assert_eq!(at(b"c", info(1, 6..7), (3, 3)), "comes after \"c\"");
-        assert_eq!(at(b"d", info(1, 8..9), (4, 4)), "does not begin where \"c\" ends");
-        assert_eq!(at(b"e", info(1, 9..10), (5, 7)), "has ordinal 7, its place is 5");
-        assert_eq!(at(b"f", info(0, 10..11), (6, 6)), "is in the dictionary without a document");
-        assert_eq!(at(b"g", info(1, 11..11), (7, 7)), "has a range of bytes that ends where it begins, or before");
-    }
-
-    #[test]
-    fn terms_that_share_a_long_prefix_are_looked_up_once_each() {
-        // Once per byte of the prefix, this would take 65,000 * 65,000 steps for each of them.
-        let mut builder = TermDictionaryBuilder::create(Vec::new()).unwrap();
-        for at in 0..30 {
-            builder.insert(format!("{}{at:02}", "x".repeat(65_000)), &info(1, at..at + 1)).unwrap();
-        }
-        let begun = std::time::Instant::now();
-        assert_eq!(problems(&builder.finish().unwrap(), &[0, 10, 30]), 0);
-        assert!(begun.elapsed().as_secs() < 20, "{:?}", begun.elapsed());
-    }
-
     /// Every term of two bytes.
     fn wide() -> (Vec<u8>, Vec<[u8; 2]>) {
         let terms: Vec<[u8; 2]> = (0..40u8).flat_map(|a| (0..50u8).map(move |b| [a * 3, b * 5])).collect();
@@ -194,23 +97,57 @@ mod tests {
         (builder.finish().unwrap(), terms)
     }
 
-    /// Problems that checking the ranges finds.
-    fn problems(bytes: &[u8], bounds: &[u64]) -> usize {
+    /// What checking the ranges between `bounds` finds.
+    fn problems(bytes: &[u8], bounds: &[u64]) -> Vec<String> {
         let dictionary = TermDictionary::open(FileSlice::from(bytes.to_vec())).unwrap();
-        let mut problems = 0;
+        let mut problems = Vec::new();
         for range in bounds.windows(2) {
-            let mut check = EntryCheck::new(&dictionary, range[0]);
-            let mut stream = dictionary.stream().unwrap();
-            while stream.advance() {
-                let ordinal = stream.term_ord();
-                if (range[0]..range[1]).contains(&ordinal) {
-                    problems +=
-                        usize::from(check.check((stream.key(), stream.value()), (ordinal, ordinal)).unwrap().is_some());
+            let mut bound = Vec::new();
+            if range[0] > 0 && !dictionary.ord_to_term(range[0], &mut bound).unwrap_or(false) {
+                return vec![format!("no term {}", range[0])];
+            }
+            let mut terms = TermReader::open(bytes, Some(&bound)).unwrap();
+            let mut check = EntryCheck::new(&dictionary);
+            for ordinal in range[0]..range[1] {
+                match terms.advance() {
+                    Ok(true) => problems.extend(check.check(&terms, ordinal).unwrap()),
+                    Ok(false) => break,
+                    Err(damaged) => return vec![damaged.to_string()],
                 }
             }
-            problems += usize::from(check.finish().unwrap().is_some());
         }
         problems
+    }
+
+    #[test]
+    fn entries_out_of_place_are_told() {
+        let told = |infos: &[TermInfo]| {
+            let mut builder = TermDictionaryBuilder::create(Vec::new()).unwrap();
+            for (at, info) in (b'a'..).zip(infos) {
+                builder.insert([at], info).unwrap();
+            }
+            problems(&builder.finish().unwrap(), &[0, infos.len() as u64])
+        };
+        assert!(told(&[info(1, 0..4), info(1, 4..6)]).is_empty());
+        assert_eq!(told(&[info(1, 0..4), info(1, 5..6)]), ["does not begin where \"a\" ends"]);
+        assert_eq!(told(&[info(1, 0..4), info(0, 4..5)]), ["is in the dictionary without a document"]);
+        assert_eq!(
+            told(&[info(1, 0..4), info(1, 4..4)]),
+            ["has a range of bytes that ends where it begins, or before"]
+        );
+    }
+
+    #[test]
+    fn terms_out_of_order_or_place_and_those_of_another_dictionary_are_told() {
+        let dictionary = TermDictionary::empty();
+        let (bytes, _) = wide();
+        let mut terms = TermReader::open(&bytes, None).unwrap();
+        let mut check = EntryCheck::new(&dictionary);
+        let mut at = |terms: &TermReader<'_>, ordinal| check.check(terms, ordinal).unwrap().unwrap_or_default();
+        assert!(terms.advance().unwrap());
+        assert_eq!(at(&terms, 0), "is not found by looking it up");
+        assert_eq!(at(&terms, 0), "comes after \"\\0\\0\"");
+        assert_eq!(at(&terms, 7), "has ordinal 0, its place is 7");
     }
 
     #[test]
@@ -218,7 +155,7 @@ mod tests {
         let (bytes, terms) = wide();
         let cuts: [&[u64]; 3] = [&[0, 2000], &[0, 20, 2000], &[0, 1030, 1031, 1045, 2000]];
         for cut in cuts {
-            assert_eq!(problems(&bytes, cut), 0);
+            assert_eq!(problems(&bytes, cut), [""; 0]);
         }
         let mut unfindable = 0;
         // Behind the version, up to the end of the automaton.
@@ -238,7 +175,7 @@ mod tests {
             if lost.unwrap_or(false) {
                 unfindable += 1;
                 for cut in cuts {
-                    assert!(problems(&bytes, cut) > 0, "byte {at}, cut {cut:?}");
+                    assert!(!problems(&bytes, cut).is_empty(), "byte {at}, cut {cut:?}");
                 }
             }
         }

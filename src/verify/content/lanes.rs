@@ -1,25 +1,22 @@
 //! One pair of lanes per document of a segment, added to by several threads.
 //!
-//! 16 bytes per document. Documents are cut into stripes with a lock each. Postings come in no order that caches like, so
-//! items wait in a small buffer per stripe and are added many at a time: one lock for all of them, and a stripe stays in
-//! the cache meanwhile. Sums wrap and commute, so the result does not depend on threads.
+//! 16 bytes per document. Documents are cut into stripes with a lock each. An adder keeps the stripe that it added to
+//! last until it needs another: the documents of a posting list ascend, so one lock serves many of them. Sums wrap and
+//! commute, so the result does not depend on threads.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::digest::Lanes;
 
-/// Fewest documents per stripe.
-const STRIPE: usize = 2_048;
-/// Most stripes per segment, which bounds what waits.
+/// Fewest documents per stripe: with fewer, a rare term's list needs a lock for every few of them.
+const STRIPE: usize = 8_192;
+/// Most stripes per segment: more threads than a machine has seldom meet in one.
 const STRIPES: usize = 512;
-/// Items that wait per stripe and adder.
-const WAITING: usize = 32;
 
 /// The lanes of all documents of a segment.
 #[derive(Debug)]
 pub(crate) struct SegmentLanes {
     stripes: Vec<Mutex<Vec<Lanes>>>,
-    max_doc: u32,
     /// Documents per stripe are 1 << shift.
     shift: u32,
 }
@@ -31,12 +28,13 @@ impl SegmentLanes {
         let stripe = STRIPE.max(len.div_ceil(STRIPES)).next_power_of_two();
         let stripes =
             (0..len).step_by(stripe).map(|start| Mutex::new(vec![Lanes::default(); stripe.min(len - start)])).collect();
-        SegmentLanes { stripes, max_doc, shift: stripe.trailing_zeros() }
+        SegmentLanes { stripes, shift: stripe.trailing_zeros() }
     }
 
-    /// Begins to add to documents, in any order. Everything was added when the adder is dropped.
+    /// Begins to add to documents, in any order, ascending ones fastest. A thread must not have two for one segment,
+    /// nor read lanes while it has one: each holds the lock of a stripe.
     pub(crate) fn adder(&self) -> Adder<'_> {
-        Adder { lanes: self, waiting: self.stripes.iter().map(|_| Vec::with_capacity(WAITING)).collect() }
+        Adder { lanes: self, held: None }
     }
 
     /// The lanes of one document.
@@ -65,45 +63,35 @@ fn lock(stripe: &Mutex<Vec<Lanes>>) -> MutexGuard<'_, Vec<Lanes>> {
     stripe.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Adds items to documents; they count once it is dropped.
+/// Adds items to documents.
 pub(crate) struct Adder<'a> {
     lanes: &'a SegmentLanes,
-    /// By stripe, items on their way there.
-    waiting: Vec<Vec<(u32, Lanes)>>,
+    /// The stripe added to last.
+    held: Option<(usize, MutexGuard<'a, Vec<Lanes>>)>,
 }
 
 impl Adder<'_> {
     /// Adds an item to `doc`; `false` if there is no such document.
     #[inline]
     pub(crate) fn add(&mut self, doc: u32, item: Lanes) -> bool {
-        if doc >= self.lanes.max_doc {
-            return false;
-        }
         let stripe = doc as usize >> self.lanes.shift;
-        let Some(waiting) = self.waiting.get_mut(stripe) else { return false };
-        waiting.push((doc, item));
-        if waiting.len() >= WAITING {
-            self.add_waiting(stripe);
+        if self.held.as_ref().is_none_or(|(held, _)| *held != stripe) {
+            self.hold(stripe);
         }
-        true
-    }
-
-    fn add_waiting(&mut self, stripe: usize) {
-        let (Some(waiting), Some(mutex)) = (self.waiting.get_mut(stripe), self.lanes.stripes.get(stripe)) else {
-            return;
-        };
-        let mut lanes = lock(mutex);
-        for (doc, item) in waiting.drain(..) {
-            if let Some(lanes) = lanes.get_mut(self.lanes.within(doc)) {
+        let within = self.lanes.within(doc);
+        match self.held.as_mut().and_then(|(_, lanes)| lanes.get_mut(within)) {
+            Some(lanes) => {
                 lanes.add(item);
+                true
             }
+            None => false,
         }
     }
-}
 
-impl Drop for Adder<'_> {
-    fn drop(&mut self) {
-        (0..self.waiting.len()).for_each(|stripe| self.add_waiting(stripe));
+    fn hold(&mut self, stripe: usize) {
+        // ORDER: one stripe is let go before the next is taken, so threads cannot wait for each other in a circle.
+        self.held = None;
+        self.held = self.lanes.stripes.get(stripe).map(|mutex| (stripe, lock(mutex)));
     }
 }
 
@@ -114,7 +102,7 @@ mod tests {
 
     #[test]
     fn threads_that_add_to_the_same_documents_get_the_same_sums_as_one() {
-        let max_doc = 10_000;
+        let max_doc = 100_000;
         let work = |lanes: &SegmentLanes, part: u32| {
             let seed = Seed::new(Tag::Posting, part, b"term");
             let mut adder = lanes.adder();
@@ -141,12 +129,16 @@ mod tests {
 
     #[test]
     fn a_document_beyond_the_segment_is_refused() {
-        let lanes = SegmentLanes::new(4097);
         let item = Seed::new(Tag::Norm, 0, b"").alone();
-        let mut adder = lanes.adder();
-        assert!(adder.add(4096, item));
-        assert!(!adder.add(4097, item));
-        assert!(!adder.add(u32::MAX, item));
-        assert!(adder.add(0, item));
+        // Within the last stripe, and where it is full.
+        for max_doc in [8_193, 16_384] {
+            let lanes = SegmentLanes::new(max_doc);
+            let mut adder = lanes.adder();
+            assert!(adder.add(max_doc - 1, item));
+            assert!(!adder.add(max_doc, item));
+            assert!(!adder.add(u32::MAX, item));
+            assert!(adder.add(0, item));
+        }
+        assert!(!SegmentLanes::new(0).adder().add(0, item));
     }
 }

@@ -19,6 +19,7 @@ mod positions;
 mod postings;
 pub(super) mod read;
 mod shared;
+mod short_list;
 mod store;
 mod tokens;
 pub(super) mod unit;

@@ -1,6 +1,6 @@
 //! Postings of one field: terms, documents, frequencies, positions.
 //!
-//! Posting lists are read through tantivy's own cursors. Terms come from [`TermReader`], which is several times as fast
+//! Posting lists of a block or more, and every 64th of the shorter ones, are read through tantivy's own cursors. Terms come from [`TermReader`], which is several times as fast
 //! as tantivy's stream; that tantivy finds them is looked up for every 64th term, and for the branches where looking up
 //! differs from reading on. In JSON fields, where terms with and without frequencies stand side by side,
 //! every term gets a fresh one: a cursor that is reused keeps the frequencies of the term before, which would hide a
@@ -20,12 +20,16 @@ use super::digest::{self, Seed, Tag};
 use super::lanes::{Adder, SegmentLanes};
 use super::maxima::{BLOCK, Maxima};
 use super::positions::PositionList;
+use super::short_list::{SHORT, ShortList};
 use super::unit::{Detail, Outcome, Tokens, View};
 use crate::error::{Error, Result};
 use crate::progress::Cancel;
 use crate::source::Component;
 use crate::source::dictionary::{Damaged, TermReader};
 use crate::verify::finding::FindingKind;
+
+/// Of the short lists, every so many are read by tantivy's cursor.
+const BY_CURSOR: u64 = 64;
 
 /// Reads the terms with ordinals in `range`.
 pub(super) fn read(
@@ -50,6 +54,7 @@ pub(super) fn read(
         detail,
         option,
         reader: &reader,
+        bytes: segment.postings(field)?.unwrap_or_else(OwnedBytes::empty),
         positions: positions.as_ref(),
         reuse: entry.field_type().value_type() != Type::Json,
         maxima: if view.strict && option.has_freq() && entry.has_fieldnorms() {
@@ -71,12 +76,20 @@ pub(super) fn read(
     result
 }
 
+/// The posting list at hand.
+struct List {
+    cursor: Option<BlockSegmentPostings>,
+    short: ShortList,
+}
+
 struct Walk<'a> {
     view: &'a View<'a>,
     field: Field,
     detail: Detail,
     option: IndexRecordOption,
     reader: &'a InvertedIndexReader,
+    /// Total of tokens as u64, then the posting lists.
+    bytes: OwnedBytes,
     positions: Option<&'a OwnedBytes>,
     /// Whether a cursor may go on to the next term: only where all terms of the field have frequencies, or none.
     reuse: bool,
@@ -104,8 +117,8 @@ impl Walk<'_> {
             Error::corrupt(view.segment.file(Component::Terms), format!("field {name:?}: {damaged}"))
         };
         let mut ordinal = range.start;
-        let mut entries = EntryCheck::new(dictionary, range.start);
-        let mut cursor = None;
+        let mut entries = EntryCheck::new(dictionary);
+        let mut list = List { cursor: None, short: ShortList::new() };
         let mut stream =
             if range.is_empty() { None } else { Some(TermReader::open(&bytes, Some(&bound)).map_err(damaged)?) };
         while let Some(terms) = stream.as_mut().filter(|_| ordinal < range.end) {
@@ -113,24 +126,16 @@ impl Walk<'_> {
             if !terms.advance().map_err(damaged)? {
                 break;
             }
+            let checked = if view.strict { entries.check(terms, ordinal) } else { entries.sample(terms, ordinal) };
             let (term, info) = (terms.key(), terms.info());
-            let checked = if view.strict {
-                entries.check((term, info), (ordinal, terms.ordinal()))
-            } else {
-                entries.sample((term, info), ordinal)
-            };
             if let Some(problem) = checked.map_err(|error| view.cannot_read(Component::Terms, error))? {
                 self.fault(Component::Terms, || format!("term {} {problem}", show(term)));
             }
-            self.postings(term, info, &mut cursor)?;
+            self.postings(term, info, &mut list)?;
             ordinal += 1;
             if ordinal.is_multiple_of(1024) {
                 cancel.check()?;
             }
-        }
-        let unfinished = if self.view.strict { entries.finish() } else { Ok(None) };
-        if let Some(problem) = unfinished.map_err(|error| view.cannot_read(Component::Terms, error))? {
-            self.fault(Component::Terms, || format!("the last term {problem}"));
         }
         if ordinal != range.end {
             let (found, range) = (ordinal, range.clone());
@@ -139,7 +144,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    fn postings(&mut self, term: &[u8], info: &TermInfo, cursor: &mut Option<BlockSegmentPostings>) -> Result<()> {
+    fn postings(&mut self, term: &[u8], info: &TermInfo, list: &mut List) -> Result<()> {
         self.at.set(Component::Postings);
         let wanted = if self.detail == Detail::Documents { IndexRecordOption::Basic } else { self.option };
         let open = || {
@@ -147,15 +152,24 @@ impl Walk<'_> {
                 .read_block_postings_from_terminfo(info, wanted)
                 .map_err(|error| self.view.cannot_read(Component::Postings, error))
         };
-        match cursor {
-            Some(cursor) if self.reuse => self
-                .reader
-                .reset_block_postings_from_terminfo(info, cursor)
-                .map_err(|error| self.view.cannot_read(Component::Postings, error))?,
-            _ => *cursor = Some(open()?),
-        }
-        let Some(cursor) = cursor else { return Ok(()) };
-        let has_freqs = !cursor.freqs().is_empty();
+        let is_short = (info.doc_freq as usize) < SHORT && !self.tokens.terms.is_multiple_of(BY_CURSOR);
+        let has_freqs = if is_short {
+            let bytes = self.bytes.get(8..).and_then(|lists| lists.get(info.postings_range.clone()));
+            if !bytes.is_some_and(|bytes| list.short.read(bytes, info.doc_freq, wanted.has_freq())) {
+                let range = info.postings_range.clone();
+                self.fault(Component::Postings, || format!("term {} has no posting list at {range:?}", show(term)));
+            }
+            list.short.has_freqs()
+        } else {
+            match &mut list.cursor {
+                Some(cursor) if self.reuse => self
+                    .reader
+                    .reset_block_postings_from_terminfo(info, cursor)
+                    .map_err(|error| self.view.cannot_read(Component::Postings, error))?,
+                cursor => *cursor = Some(open()?),
+            }
+            list.cursor.as_ref().is_some_and(|cursor| !cursor.freqs().is_empty())
+        };
         let tag = match self.detail {
             Detail::Documents => Tag::Posting,
             _ if has_freqs => Tag::PostingFreq,
@@ -184,12 +198,21 @@ impl Walk<'_> {
 
         let mut last = None;
         let mut seen: u64 = 0;
-        while !cursor.docs().is_empty() {
-            if !self.block(term, seed, cursor, positions.as_mut(), &mut last) {
-                break;
+        if is_short {
+            let (docs, freqs) = (list.short.docs(), list.short.freqs());
+            if self.block(term, seed, (docs, freqs), None, positions.as_mut(), &mut last) {
+                seen = docs.len() as u64;
             }
-            seen += cursor.docs().len() as u64;
-            cursor.advance();
+        } else if let Some(cursor) = &mut list.cursor {
+            while !cursor.docs().is_empty() {
+                let promise = self.maxima.as_ref().and_then(|maxima| maxima.promise(cursor));
+                let block = (cursor.docs(), cursor.freqs());
+                if !self.block(term, seed, block, promise, positions.as_mut(), &mut last) {
+                    break;
+                }
+                seen += cursor.docs().len() as u64;
+                cursor.advance();
+            }
         }
         self.tokens.terms += 1;
         self.tokens.postings += seen;
@@ -221,12 +244,11 @@ impl Walk<'_> {
         &mut self,
         term: &[u8],
         seed: Seed,
-        cursor: &mut BlockSegmentPostings,
+        (docs, freqs): (&[u32], &[u32]),
+        promise: Option<f32>,
         positions: Option<&mut PositionList<'_>>,
         last: &mut Option<u32>,
     ) -> bool {
-        let promise = self.maxima.as_ref().and_then(|maxima| maxima.promise(cursor));
-        let (docs, freqs) = (cursor.docs(), cursor.freqs());
         if !freqs.is_empty() && freqs.len() != docs.len() {
             let (docs, freqs) = (docs.len(), freqs.len());
             self.fault(Component::Postings, || {

@@ -1,6 +1,7 @@
 //! Stored documents.
 //!
-//! As bytes, normally: what is stored must come out byte by byte. Stores of format version 1 hold dates as
+//! Blocks are read in order by our own reader; every 64th through tantivy's too, document by document, as searches do.
+//! Documents are taken as bytes, normally: what is stored must come out byte by byte. Stores of format version 1 hold dates as
 //! microseconds, those of version 2 as nanoseconds, so where both are compared the documents are decoded by tantivy
 //! (which knows the version) and encoded again here, the same way for both.
 //!
@@ -20,39 +21,57 @@ use super::lanes::SegmentLanes;
 use super::unit::View;
 use crate::error::{Error, Result};
 use crate::progress::Cancel;
+use crate::source::store::{Documents, blocks, decompress};
 use crate::source::{Component, cannot_read, check_document, holds_json_text, visit_dates};
+
+/// Of the blocks, every so many are read by tantivy too.
+const BY_TANTIVY: usize = 64;
 
 /// Reads the documents in `range`.
 pub(super) fn read(view: &View<'_>, range: Range<u64>, lanes: &SegmentLanes, cancel: &Cancel) -> Result<()> {
     let path = view.segment.file(Component::Store);
     let store = view.segment.reader().get_store_reader(1).map_err(Error::io("read", &path))?;
+    let body = view.segment.body(Component::Store);
     let mut adder = lanes.adder();
-    let mut buffer = Vec::new();
-    for doc in range {
-        if doc % 1024 == 0 {
-            cancel.check()?;
+    let (mut block, mut buffer) = (Vec::new(), Vec::new());
+    let wanted = |doc: u32| range.contains(&u64::from(doc));
+    for (number, addr) in blocks(view.segment)?.into_iter().enumerate() {
+        if !(wanted(addr.docs.start) || addr.docs.contains(&u32::try_from(range.start).unwrap_or(u32::MAX))) {
+            continue;
         }
-        let Ok(doc) = u32::try_from(doc) else { break };
-        let what = || format!("stored document {doc}");
-        let bytes = store.get_document_bytes(doc).map_err(|error| cannot_read(what(), &path)(error))?;
-        let damaged = |problem: &str| Error::corrupt(&path, format!("{}: {problem}", what()));
-        let seed = if !view.decoded {
-            Seed::new(Tag::Stored, 0, &bytes)
-        } else if holds_json_text(&bytes).map_err(damaged)? {
-            buffer.clear();
-            buffer.extend_from_slice(&bytes);
-            if view.segment.store().version == 1 {
-                dates_to_nanoseconds(&mut buffer).map_err(damaged)?;
+        cancel.check()?;
+        let damaged = |problem: String| Error::corrupt(&path, format!("documents {:?}: {problem}", addr.docs));
+        decompress(view.segment.store().codec, body.get(addr.bytes.clone()).unwrap_or(&[]), &mut block)
+            .map_err(damaged)?;
+        let documents = Documents::open(&block, addr.docs.len()).map_err(damaged)?;
+        for (index, doc) in addr.docs.clone().enumerate().filter(|(_, doc)| wanted(*doc)) {
+            let what = || format!("stored document {doc}");
+            let damaged = |problem: &str| Error::corrupt(&path, format!("{}: {problem}", what()));
+            let bytes = documents.get(index).ok_or_else(|| damaged("it lies outside its block"))?;
+            if number.is_multiple_of(BY_TANTIVY) {
+                let known = store.get_document_bytes(doc).map_err(|error| cannot_read(what(), &path)(error))?;
+                if known.as_slice() != bytes {
+                    return Err(damaged("the skip index leads elsewhere than to its block"));
+                }
             }
-            Seed::new(Tag::Stored, 0, &buffer)
-        } else {
-            check_document(&bytes).map_err(damaged)?;
-            let document: TantivyDocument = store.get(doc).map_err(|error| cannot_read(what(), &path)(error))?;
-            buffer.clear();
-            encode_document(&document, &mut buffer);
-            Seed::new(Tag::Decoded, 0, &buffer)
-        };
-        adder.add(doc, seed.alone());
+            let seed = if !view.decoded {
+                Seed::new(Tag::Stored, 0, bytes)
+            } else if holds_json_text(bytes).map_err(damaged)? {
+                buffer.clear();
+                buffer.extend_from_slice(bytes);
+                if view.segment.store().version == 1 {
+                    dates_to_nanoseconds(&mut buffer).map_err(damaged)?;
+                }
+                Seed::new(Tag::Stored, 0, &buffer)
+            } else {
+                check_document(bytes).map_err(damaged)?;
+                let document: TantivyDocument = store.get(doc).map_err(|error| cannot_read(what(), &path)(error))?;
+                buffer.clear();
+                encode_document(&document, &mut buffer);
+                Seed::new(Tag::Decoded, 0, &buffer)
+            };
+            adder.add(doc, seed.alone());
+        }
     }
     Ok(())
 }

@@ -1,27 +1,6 @@
-//! Compressing and decompressing store blocks. A compressed block is its uncompressed length as u32 LE, then an LZ4
-//! block or a zstd frame; without compression it is the block itself.
+//! Compressing store blocks; `source/store.rs` draws them, and decompresses.
 
 use tantivy::store::Compressor;
-
-use crate::source::{StoreCodec, block_size};
-
-/// Decompresses `compressed` into `block`.
-pub(super) fn decompress(codec: StoreCodec, compressed: &[u8], block: &mut Vec<u8>) -> Result<(), String> {
-    block.clear();
-    if codec == StoreCodec::None {
-        block.extend_from_slice(compressed);
-        return Ok(());
-    }
-    let len = block_size(codec, compressed)?;
-    let data = compressed.get(4..).unwrap_or_default();
-    block.try_reserve(len).map_err(|error| error.to_string())?;
-    block.resize(len, 0);
-    let written = match codec {
-        StoreCodec::Lz4 => lz4_flex::block::decompress_into(data, block).map_err(|error| error.to_string())?,
-        _ => zstd::bulk::decompress_to_buffer(data, block.as_mut_slice()).map_err(|error| error.to_string())?,
-    };
-    if written == len { Ok(()) } else { Err(format!("a block has {written} bytes uncompressed, it claims {len}")) }
-}
 
 /// Compresses `block` into `compressed`.
 pub(super) fn compress(compressor: Compressor, block: &[u8], compressed: &mut Vec<u8>) -> std::io::Result<()> {

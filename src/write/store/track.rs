@@ -5,12 +5,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crossbeam::queue::SegQueue;
 
-use super::blocks::{BlockAddr, Documents, blocks};
+use super::dates;
 use super::writer::StoreWriter;
-use super::{codec, dates};
 use crate::error::{Error, Result};
 use crate::partition::{Group, RowAddr};
 use crate::progress::{Progress, Stage, Work};
+use crate::source::store::{BlockAddr, Documents, blocks, decompress};
 use crate::source::{Component, Segment, Source};
 use crate::write::output::{ChildFiles, WrittenFile};
 use crate::write::pool::{InOrder, Track};
@@ -118,7 +118,7 @@ impl<'a> StoreTrack<'a> {
                 Error::corrupt(segment.file(Component::Store), format!("documents {:?}: {problem}", addr.docs))
             };
             let compressed = body.get(addr.bytes.clone()).unwrap_or(&[]);
-            codec::decompress(store.codec, compressed, block).map_err(damaged)?;
+            decompress(store.codec, compressed, block).map_err(damaged)?;
             bytes += addr.bytes.len() as u64;
             let docs = Documents::open(block, addr.docs.len()).map_err(damaged)?;
             for (index, doc) in addr.docs.clone().enumerate() {

@@ -1,22 +1,24 @@
-//! Reading a source's doc store: its skip index and its blocks.
+//! Reading a doc store: its skip index, its blocks, and the documents in them.
 //!
-//! The skip index and its layers are drawn where they are checked before a split, in `source/preflight/store.rs`. Here
-//! only the finest layer, which stands last, is read: it names every block.
+//! The skip index and its layers are drawn where they are checked before a split, in `preflight/store.rs`. Here only
+//! the finest layer, which stands last, is read: it names every block. A compressed block is its uncompressed length as
+//! u32 LE, then an LZ4 block or a zstd frame; without compression it is the block itself. A block is documents, then
+//! the start of each as u32 LE, then their number as u32 LE.
 
 use std::ops::Range;
 
+use super::{Bytes, Component, STORE_FOOTER, Segment, StoreCodec, block_size};
 use crate::error::{Error, Result};
-use crate::source::{Bytes, Component, STORE_FOOTER, Segment};
 
 /// One compressed block.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct BlockAddr {
-    pub(super) docs: Range<u32>,
-    pub(super) bytes: Range<usize>,
+pub(crate) struct BlockAddr {
+    pub(crate) docs: Range<u32>,
+    pub(crate) bytes: Range<usize>,
 }
 
 /// The blocks of a segment's store, checked to cover every document once and every byte once.
-pub(super) fn blocks(segment: &Segment) -> Result<Vec<BlockAddr>> {
+pub(crate) fn blocks(segment: &Segment) -> Result<Vec<BlockAddr>> {
     let body = segment.body(Component::Store);
     parse(body, segment.max_doc()).map_err(|problem| Error::corrupt(segment.file(Component::Store), problem))
 }
@@ -78,15 +80,33 @@ fn checkpoint_block(data: &mut Bytes<'_>, found: &mut Vec<BlockAddr>) -> Option<
     Some(())
 }
 
+/// Decompresses `compressed` into `block`.
+pub(crate) fn decompress(codec: StoreCodec, compressed: &[u8], block: &mut Vec<u8>) -> Result<(), String> {
+    block.clear();
+    if codec == StoreCodec::None {
+        block.extend_from_slice(compressed);
+        return Ok(());
+    }
+    let len = block_size(codec, compressed)?;
+    let data = compressed.get(4..).unwrap_or_default();
+    block.try_reserve(len).map_err(|error| error.to_string())?;
+    block.resize(len, 0);
+    let written = match codec {
+        StoreCodec::Lz4 => lz4_flex::block::decompress_into(data, block).map_err(|error| error.to_string())?,
+        _ => zstd::bulk::decompress_to_buffer(data, block.as_mut_slice()).map_err(|error| error.to_string())?,
+    };
+    if written == len { Ok(()) } else { Err(format!("a block has {written} bytes uncompressed, it claims {len}")) }
+}
+
 /// The documents of a decompressed block.
-pub(super) struct Documents<'a> {
+pub(crate) struct Documents<'a> {
     docs: &'a [u8],
     starts: &'a [[u8; 4]],
 }
 
 impl<'a> Documents<'a> {
     /// `expected`: documents that the skip index promises.
-    pub(super) fn open(block: &'a [u8], expected: usize) -> Result<Documents<'a>, String> {
+    pub(crate) fn open(block: &'a [u8], expected: usize) -> Result<Documents<'a>, String> {
         let (rest, count) = block.split_last_chunk::<4>().ok_or("a block ends early")?;
         let count = u32::from_le_bytes(*count) as usize;
         if count != expected {
@@ -99,7 +119,7 @@ impl<'a> Documents<'a> {
 
     /// Bytes of document `index` of the block.
     #[inline]
-    pub(super) fn get(&self, index: usize) -> Option<&'a [u8]> {
+    pub(crate) fn get(&self, index: usize) -> Option<&'a [u8]> {
         let start = u32::from_le_bytes(*self.starts.get(index)?) as usize;
         let end = self.starts.get(index + 1).map_or(self.docs.len(), |start| u32::from_le_bytes(*start) as usize);
         self.docs.get(start..end)
