@@ -61,12 +61,11 @@ impl Corpus {
     /// Bytes of index per document, rounded up: to know beforehand whether the disk has room.
     pub fn bytes_per_document(self) -> u64 {
         match self {
-            Corpus::Reference => 900,
-            Corpus::Logs => 400,
-            Corpus::Wide => 3_000,
-            Corpus::Tiny => 60,
-            Corpus::Large => 100_000,
-            Corpus::Ids => 60,
+            Corpus::Reference => 1_000,
+            Corpus::Logs => 250,
+            Corpus::Wide => 3_200,
+            Corpus::Tiny | Corpus::Ids => 60,
+            Corpus::Large => 80_000,
         }
     }
 

@@ -82,7 +82,7 @@ pub fn compare(options: &Options, case: &Case<'_>, scratch: &Path, memory_group:
         works.into_iter().map(|(work, threads)| Series { work, threads, costs: Vec::new() }).collect();
 
     for _ in 0..options.runs {
-        let round = tempfile::tempdir_in(scratch).unwrap();
+        let round = tempfile::Builder::new().prefix("peers-run-").tempdir_in(scratch).unwrap();
         let rewritten = round.path().join("rewritten");
         for series in &mut all {
             let keep = series.work == Work::Rewrite && series.threads == options.threads;

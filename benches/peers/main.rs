@@ -69,6 +69,12 @@ fn bench(options: &Options) -> Result<(), String> {
         (None, None) => root.clone(),
     };
     check_room(options, &root, &scratch)?;
+    if options.dry_run {
+        let sources = if options.index.is_some() { 1 } else { options.sizes().len() };
+        let cases = sources * options.children.len() * options.caches.len();
+        println!("{cases} cases, {} runs of each kind of work", options.runs);
+        return Ok(());
+    }
 
     let group = match options.memory_limit {
         None => None,

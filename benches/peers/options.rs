@@ -31,7 +31,8 @@ How
   --memory-limit MB     ours only, cold, each run in a control group (version 2) with that limit
   --memory-group DIR    an existing control group for it, of either version; default: a new one
   --scale               preset: reference, 1 and 10 million documents, 4 and 200 segments, k = 2, 8, 32, 128, rewrite, link
-                        and verify, one run; options after it change it
+                        and verify, one run; options after it change it. An hour or more
+  --dry-run             how much would be measured, and how much disk it needs
 ";
 
 /// What was asked for.
@@ -54,6 +55,7 @@ pub struct Options {
     /// Bytes.
     pub memory_limit: Option<u64>,
     pub memory_group: Option<PathBuf>,
+    pub dry_run: bool,
 }
 
 impl Default for Options {
@@ -74,6 +76,7 @@ impl Default for Options {
             critical_path: false,
             memory_limit: None,
             memory_group: None,
+            dry_run: false,
         }
     }
 }
@@ -109,6 +112,7 @@ impl Options {
                 "--memory-limit" => options.memory_limit = Some(number::<u64>(arg, value()?)? << 20),
                 "--memory-group" => options.memory_group = Some(value()?.into()),
                 "--scale" => options.scale(),
+                "--dry-run" => options.dry_run = true,
                 "--help" | "-h" => return Ok(None),
                 // cargo passes it.
                 "--bench" => {}

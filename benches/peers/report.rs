@@ -87,7 +87,9 @@ fn row(case: &Case<'_>, measured: &Measured, series: &Series) {
         format!("{median:.2} ({min:.2}..{max:.2})")
     };
     let wall = median(|cost| cost.wall);
-    let bound = bound(case, series).map_or_else(String::new, |bound| format!("{:.0}", bound as f64 / MB));
+    let bound = bound(case, series).map_or_else(String::new, |bound| {
+        format!("{:.0}{}", bound as f64 / MB, if peak(costs) > bound { "!" } else { "" })
+    });
     println!(
         "{:18} {:>3} {:>7.2} {:>6.2} {:>21} {:>21} {:>5.2} {:>7.1} {:>7} {:>8.1} {:>9.0} {:>7.1} {:>7.2} {:>8.0} {:>8.1} \
          {:>6.2} {:>6.2}",
