@@ -26,8 +26,8 @@ impl MemoryGroup {
         let own = root.ok_or("control groups of version 2 are not mounted")?.join(own);
         let mut problems = Vec::new();
         // A group that holds processes hands no controllers down, except the root: then beside it.
-        for parent in [Some(own.as_path()), own.parent().filter(|parent| parent.join("cgroup.procs").exists())] {
-            let Some(parent) = parent else { continue };
+        let beside = own.parent().filter(|parent| parent.join("cgroup.procs").exists());
+        for parent in std::iter::once(own.as_path()).chain(beside) {
             let controllers = fs::read_to_string(parent.join("cgroup.subtree_control")).unwrap_or_default();
             if !controllers.split_ascii_whitespace().any(|controller| controller == "memory") {
                 problems.push(format!("{}: the memory controller is not switched on there", parent.display()));
