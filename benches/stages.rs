@@ -71,25 +71,34 @@ fn ids_as_terms() -> PathBuf {
     dir
 }
 
-/// A doc map per key reader: `id` from its column and from its term dictionary, `pages` from a numeric column, `title` from
-/// the doc store.
-fn doc_map(bench: &mut Criterion) {
+/// Routing per key reader: `id` from its column and from its term dictionary, `pages` from a numeric column, `title` from
+/// the doc store. Alone, and with the doc map that follows.
+fn routes(bench: &mut Criterion) {
     let whole = Source::open(source(), LockMode::None).unwrap();
     let terms = Source::open(ids_as_terms(), LockMode::None).unwrap();
     let routing = SplitRouting::new(SplitSpec::new(CHILDREN)).unwrap();
-    let mut group = bench.benchmark_group("doc_map");
-    group.throughput(Throughput::Elements(DOCS)).sample_size(20);
+    let route = |source: &Source, field: &str| {
+        let policies = KeyPolicies::default();
+        assign(source, &keys(field), &routing, &policies, 1, &Silent, &Cancel::new()).unwrap()
+    };
     let cases = [
         ("column", &whole, "id"),
         ("numeric column", &whole, "pages"),
         ("terms", &terms, "id"),
         ("store", &whole, "title"),
     ];
+    let mut group = bench.benchmark_group("route");
+    group.throughput(Throughput::Elements(DOCS)).sample_size(20);
+    for (name, source, field) in cases {
+        group.bench_function(name, |bench| bench.iter_with_large_drop(|| route(source, field)));
+    }
+    group.finish();
+    let mut group = bench.benchmark_group("doc_map");
+    group.throughput(Throughput::Elements(DOCS)).sample_size(20);
     for (name, source, field) in cases {
         group.bench_function(name, |bench| {
             bench.iter(|| {
-                let policies = KeyPolicies::default();
-                let found = assign(source, &keys(field), &routing, &policies, 1, &Silent, &Cancel::new()).unwrap();
+                let found = route(source, field);
                 DocMap::build(source, &found.assignment, SegmentMode::One, MAX_DOCS_PER_SEGMENT).unwrap()
             });
         });
@@ -155,5 +164,5 @@ fn merge_all(dir: &Path) {
     }
 }
 
-criterion_group!(stages, hashing, doc_map, jobs);
+criterion_group!(stages, hashing, routes, jobs);
 criterion_main!(stages);

@@ -8,7 +8,9 @@
 #![allow(dead_code, reason = "the benches and the data generator each use their own part")]
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::cast_possible_truncation, reason = "no library code")]
 
-use std::fmt::Write;
+pub mod shapes;
+mod words;
+
 use std::fs;
 use std::path::Path;
 
@@ -19,6 +21,11 @@ use tantivy::schema::{
     TextFieldIndexing,
 };
 use tantivy::{DateTime, Index, IndexWriter, TantivyDocument, Term};
+
+use words::{Random, Vocabulary, author, mix};
+
+/// Holds the label of what was built beside it; written last.
+const MARK: &str = ".complete";
 
 /// What the documents look like.
 #[derive(Clone, Debug)]
@@ -79,45 +86,14 @@ pub struct Document {
 /// The documents of a shape, one after another.
 pub struct Documents {
     shape: Shape,
-    words: Vec<String>,
-    /// Running sum of the weights of the words.
-    weights: Vec<u64>,
+    vocabulary: Vocabulary,
     next: u64,
 }
 
 impl Documents {
     /// Starts at the first document.
     pub fn new(shape: Shape) -> Documents {
-        let words = (0..shape.vocabulary).map(word).collect();
-        let mut sum = 0;
-        let weights = (1..=shape.vocabulary).map(|rank| {
-            sum += (1 << 32) / rank;
-            sum
-        });
-        Documents { weights: weights.collect(), words, shape, next: 0 }
-    }
-
-    fn word(&self, random: &mut Random) -> &str {
-        let at = random.below(*self.weights.last().unwrap());
-        &self.words[self.weights.partition_point(|&sum| sum <= at)]
-    }
-
-    fn sentences(&self, (least, more): (u64, u64), random: &mut Random) -> String {
-        let mut text = String::new();
-        let mut left = least + random.below(more + 1);
-        while left > 0 {
-            let length = left.min(5 + random.below(9));
-            for nth in 0..length {
-                let word = self.word(random);
-                match nth {
-                    0 => text.push_str(&capitalised(word)),
-                    _ => write!(text, " {word}").unwrap(),
-                }
-            }
-            left -= length;
-            text.push_str(if left > 0 { ". " } else { "." });
-        }
-        text
+        Documents { vocabulary: Vocabulary::new(shape.vocabulary), shape, next: 0 }
     }
 }
 
@@ -130,9 +106,9 @@ impl Iterator for Documents {
         }
         let number = self.next;
         self.next += 1;
-        let random = &mut Random(self.shape.seed.wrapping_mul(0x1000_0000_01B3) ^ number);
+        let random = &mut Random::of(self.shape.seed, number);
         let id = format!("{:016x}{:016x}", random.next(), mix(number ^ self.shape.seed));
-        let title = self.sentences(self.shape.title, random);
+        let title = self.vocabulary.sentences(self.shape.title, random);
         // Skewed: the first authors write most.
         let authors = random.below(self.shape.authors) + 1;
         let author = author(random.below(authors));
@@ -148,7 +124,7 @@ impl Iterator for Documents {
             id,
             author,
             title: title.trim_end_matches('.').to_owned(),
-            body: self.sentences(self.shape.body, random),
+            body: self.vocabulary.sentences(self.shape.body, random),
             published: 631_152_000 + random.below(1_100_000_000) as i64,
             language,
             tags,
@@ -202,37 +178,39 @@ impl Document {
 
 /// Indexes the documents of `shape` in `dir` as `segments` segments. Does nothing where that was done before.
 pub fn build(dir: &Path, shape: &Shape, segments: u64) {
-    let mark = dir.join(".complete");
-    let label = format!("{}-{segments}", shape.label());
-    if fs::read_to_string(&mark).is_ok_and(|found| found == label) {
+    once(dir, &format!("{}-{segments}", shape.label()), || write(dir, shape, segments, None));
+}
+
+/// Whether [`once`] made `dir` with this label.
+fn is_built(dir: &Path, label: &str) -> bool {
+    fs::read_to_string(dir.join(MARK)).is_ok_and(|found| found == label)
+}
+
+/// Makes the index in `dir` anew unless it is there, whole and with this label.
+fn once(dir: &Path, label: &str, make: impl FnOnce()) {
+    if is_built(dir, label) {
         return;
     }
     if dir.exists() {
         fs::remove_dir_all(dir).unwrap();
     }
     fs::create_dir_all(dir).unwrap();
-    write(dir, shape, segments, None);
-    fs::write(mark, label).unwrap();
+    make();
+    fs::write(dir.join(MARK), label).unwrap();
 }
 
 /// Indexes the documents of `shape` in the empty directory `dir`; every `delete`-th is deleted again.
 pub fn write(dir: &Path, shape: &Shape, segments: u64, delete: Option<u64>) {
     let schema = schema();
-    let index = Index::create_in_dir(dir, schema.clone()).unwrap();
-    // One thread and a budget that is not reached: one segment per commit, documents in order.
-    let mut writer: IndexWriter = index.writer_with_num_threads(1, 2_000_000_000).unwrap();
-    writer.set_merge_policy(Box::new(NoMergePolicy));
-    let per_segment = shape.docs.div_ceil(segments).max(1);
     let mut doomed = Vec::new();
-    for (number, document) in (1..).zip(Documents::new(shape.clone())) {
-        writer.add_document(document.to_tantivy(&schema)).unwrap();
+    let documents = (1..).zip(Documents::new(shape.clone())).map(|(number, document)| {
+        let made = document.to_tantivy(&schema);
         if delete.is_some_and(|nth| number % nth == 0) {
             doomed.push(document.id);
         }
-        if number % per_segment == 0 {
-            writer.commit().unwrap();
-        }
-    }
+        made
+    });
+    let mut writer = index(dir, &schema, shape.docs.div_ceil(segments), documents);
     let id = schema.get_field("id").unwrap();
     for doomed in doomed {
         writer.delete_term(Term::from_field_text(id, &doomed));
@@ -241,58 +219,23 @@ pub fn write(dir: &Path, shape: &Shape, segments: u64, delete: Option<u64>) {
     writer.wait_merging_threads().unwrap();
 }
 
-/// The words of English that come first, then invented ones, shorter the more frequent they are.
-fn word(rank: u64) -> String {
-    const FIRST: [&str; 32] = [
-        "the", "of", "and", "a", "to", "in", "was", "it", "by", "with", "on", "that", "from", "at", "her", "his",
-        "water", "stone", "light", "river", "house", "wind", "road", "winter", "night", "old", "far", "under", "salt",
-        "bread", "voice", "garden",
-    ];
-    if let Some(word) = FIRST.get(rank as usize) {
-        return (*word).to_owned();
-    }
-    const ONSETS: [&str; 16] = ["b", "br", "c", "d", "f", "g", "gl", "h", "k", "l", "m", "n", "p", "r", "st", "v"];
-    const RHYMES: [&str; 16] =
-        ["a", "an", "ar", "e", "el", "en", "er", "i", "il", "in", "o", "on", "or", "u", "un", "é"];
-    // Digits to the base of 256 syllables, the least significant first, so that neighbours look different.
-    let mut left = rank;
-    let mut text = String::new();
-    loop {
-        let syllable = left % 256;
-        text.push_str(ONSETS[(syllable / 16) as usize]);
-        text.push_str(RHYMES[(syllable % 16) as usize]);
-        left /= 256;
-        if left == 0 {
-            return text;
+/// Adds `documents` to a new index in `dir`, with a commit, and so a segment, after every so many.
+fn index(
+    dir: &Path,
+    schema: &Schema,
+    per_segment: u64,
+    documents: impl Iterator<Item = TantivyDocument>,
+) -> IndexWriter {
+    let index = Index::create_in_dir(dir, schema.clone()).unwrap();
+    // One thread and a budget that is not reached: one segment per commit, documents in order.
+    let budget = if per_segment > 2_000_000 { 4_200_000_000 } else { 2_000_000_000 };
+    let mut writer: IndexWriter = index.writer_with_num_threads(1, budget).unwrap();
+    writer.set_merge_policy(Box::new(NoMergePolicy));
+    for (number, document) in (1..).zip(documents) {
+        writer.add_document(document).unwrap();
+        if number % per_segment.max(1) == 0 {
+            writer.commit().unwrap();
         }
     }
-}
-
-fn author(number: u64) -> String {
-    format!("{} {}", capitalised(&word(7 * number + 300)), capitalised(&word(number + 4_000)))
-}
-
-fn capitalised(word: &str) -> String {
-    let mut letters = word.chars();
-    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
-}
-
-/// SplitMix64.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        mix(self.0)
-    }
-
-    fn below(&mut self, bound: u64) -> u64 {
-        self.next() % bound
-    }
-}
-
-fn mix(number: u64) -> u64 {
-    let number = (number ^ (number >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    let number = (number ^ (number >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    number ^ (number >> 31)
+    writer
 }
