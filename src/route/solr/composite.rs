@@ -78,7 +78,7 @@ impl Composite<'_> {
                 let second_mask = first_mask ^ high_bits(both);
                 Some(Composite {
                     fixed: first_hash & first_mask | second_hash & second_mask,
-                    free: if both == 32 { 0 } else { !(first_mask | second_mask) },
+                    free: !(first_mask | second_mask),
                     whole_ring: first_mask == 0 && second_mask == 0,
                     rest,
                 })

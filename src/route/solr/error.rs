@@ -148,6 +148,24 @@ pub enum RangeError {
         parent: HashRange,
     },
 
+    /// The documents of a route key are in several shards.
+    #[error(
+        "the route key {key:?} has the hashes {range}, which {shards} shards have, from shard {first} to shard {last}; name the one \
+         to split"
+    )]
+    KeySpansShards {
+        /// The key as given.
+        key: String,
+        /// Hashes of the key.
+        range: HashRange,
+        /// Shards that have some of them.
+        shards: usize,
+        /// The one with the smallest hashes.
+        first: ShardNumber,
+        /// The one with the largest.
+        last: ShardNumber,
+    },
+
     /// A route key has the whole shard already.
     #[error(
         "the route key {key:?} has the hashes {key_range}, which are all of {parent}, so nothing can be set apart; \

@@ -233,6 +233,12 @@ mod tests {
     }
 
     #[test]
+    fn prefixes_that_share_one_hash_stay_together() {
+        let split = histogram(&[(0, 9, 5), (9, 19, 5), (20, 29, 1)]).split(range(0, 29), 2).unwrap();
+        assert_eq!(split.pieces.ranges(), [range(0, 19), range(20, 29)]);
+    }
+
+    #[test]
     fn a_prefix_as_wide_as_the_shard_does_not_keep_others_from_staying_whole() {
         let histogram = histogram(&[(-1000, 1000, 100), (0, 9, 2), (50, 59, 2)]);
         let split = histogram.split(range(0, 99), 2).unwrap();

@@ -8,7 +8,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::range::check_cover;
-use super::{HashRange, RangeError, Rounding, SubRanges, partition_range};
+use super::{HashRange, RangeError, Rounding, SubRanges, partition_range, route_key_range};
 use crate::route::{RoutingHash, ShardNumber};
 
 /// Format of the JSON that is written and read.
@@ -104,6 +104,25 @@ impl HashRanges {
             .skip(first)
             .take_while(move |entry| entry.range.min_hash() <= range.max_hash())
             .map(|entry| entry.shard)
+    }
+
+    /// The one shard that has the documents of a route key: the one to split where none was named (`split.key`).
+    ///
+    /// # Errors
+    /// [`RangeError::KeySpansShards`]; [`RangeError::RouteKey`].
+    pub fn shard_of_key(&self, key: &str) -> Result<ShardNumber, RangeError> {
+        let range = route_key_range(key)?;
+        let (first, last) = (self.shard(range.min_hash()), self.shard(range.max_hash()));
+        if first == last {
+            return Ok(first);
+        }
+        Err(RangeError::KeySpansShards {
+            key: key.to_owned(),
+            range,
+            shards: self.shards_with(range).count(),
+            first,
+            last,
+        })
     }
 
     /// The table after `shard` alone was split into `pieces`; `numbers` are the shard numbers of the pieces, in their order.
@@ -223,6 +242,18 @@ mod tests {
         assert!(matches!(table.split(0, &pieces, &[0, 2, 3]), Err(RangeError::OtherParent { shard: 0, .. })));
         assert!(matches!(table.split(7, &pieces, &[0, 2, 3]), Err(RangeError::UnknownShard { shard: 7, .. })));
         assert_eq!(table.split(1, &pieces, &[1]), Err(RangeError::Numbers { numbers: 1, pieces: 3 }));
+    }
+
+    #[test]
+    fn a_route_key_names_its_shard_unless_several_have_it() {
+        let table = HashRanges::even(4, Rounding::PrefixGroups).unwrap();
+        assert_eq!(
+            [table.shard_of_key("b!"), table.shard_of_key("d!"), table.shard_of_key("e")],
+            [Ok(0), Ok(2), Ok(3)]
+        );
+        let range = "80000000-ffffffff".parse().unwrap();
+        let spans = RangeError::KeySpansShards { key: "b/1!".to_owned(), range, shards: 2, first: 0, last: 1 };
+        assert_eq!(table.shard_of_key("b/1!"), Err(spans));
     }
 
     proptest! {
