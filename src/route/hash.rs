@@ -50,20 +50,25 @@ fn scramble(block: u32) -> u32 {
     block.wrapping_mul(C1).rotate_left(15).wrapping_mul(C2)
 }
 
+/// Mixes in four bytes, low byte first.
 #[inline]
-fn mix(hash: u32, block: u32) -> u32 {
+pub(super) fn mix(hash: u32, block: u32) -> u32 {
     (hash ^ scramble(block)).rotate_left(13).wrapping_mul(5).wrapping_add(0xe654_6b64)
 }
 
 /// Mixes in an odd last code unit and the length in bytes.
 #[inline]
-fn finish(mut hash: u32, last: Option<u16>, units: usize) -> RoutingHash {
-    if let Some(unit) = last {
-        hash ^= scramble(u32::from(unit));
-    }
+fn finish(hash: u32, last: Option<u16>, units: usize) -> RoutingHash {
+    finish_bytes(hash, last.map_or(0, u32::from), units.wrapping_mul(2))
+}
+
+/// Mixes in the bytes after the last block of four, low byte first, and the length in bytes. A `tail` of 0 changes
+/// nothing: murmur3 makes no difference between no tail and a tail of zeros, but for the length.
+#[inline]
+pub(super) fn finish_bytes(mut hash: u32, tail: u32, bytes: usize) -> RoutingHash {
     #[expect(clippy::cast_possible_truncation, reason = "murmur3 mixes the length in modulo 2^32")]
-    let bytes = units.wrapping_mul(2) as u32;
-    hash ^= bytes;
+    let length = bytes as u32;
+    hash ^= scramble(tail) ^ length;
     hash = (hash ^ hash >> 16).wrapping_mul(0x85eb_ca6b);
     hash = (hash ^ hash >> 13).wrapping_mul(0xc2b2_ae35);
     (hash ^ hash >> 16).cast_signed()

@@ -1,10 +1,22 @@
 //! Routing: pure functions from a key to a shard number. No I/O, no state.
 //!
 //! A router's name is a contract: it is bound to published vectors (`data/vectors`) and never changes meaning.
+//!
+//! | way | from hash to shard | splits one shard alone |
+//! |---|---|---|
+//! | [`Elasticsearch`] | scaled modulo | no: all shards of the index, by the same factor |
+//! | [`ElasticsearchModulo`] | plain modulo | no |
+//! | [`SlotTable`] | a table over scaled modulo's slots | yes: evenly, by weights, by measured loads, or listed slots |
+//! | [`solr::HashRanges`] | ranges of hashes | yes: evenly, at given hashes, around a route key, or along prefixes |
+//!
+//! [`routing_hash`] is the hash of the first three; [`solr::composite_id_hash`] and [`solr::plain_id_hash`] are Solr's.
 
+mod balance;
 mod elasticsearch;
 mod error;
 mod hash;
+pub mod slots;
+pub mod solr;
 mod split;
 
 pub use elasticsearch::{
@@ -12,6 +24,7 @@ pub use elasticsearch::{
 };
 pub use error::RouteError;
 pub use hash::{RoutingHash, routing_hash};
+pub use slots::{Arrangement, MAX_SLOTS, SlotError, SlotLoads, SlotTable};
 pub use split::{MAX_CHILDREN, RoutingFunction, SplitRouting, SplitSpec};
 
 /// Number of a shard within its index.
