@@ -5,6 +5,11 @@
 mod elasticsearch;
 mod error;
 mod hash;
+mod hash_table;
+mod jump;
+pub mod movement;
+mod rendezvous;
+pub mod ring;
 mod split;
 
 pub use elasticsearch::{
@@ -12,6 +17,12 @@ pub use elasticsearch::{
 };
 pub use error::RouteError;
 pub use hash::{RoutingHash, routing_hash};
+pub use hash_table::{HASHES, HashArc, HashFunction, HashTable, Layout, Share};
+pub use jump::Jump;
+pub use rendezvous::Rendezvous;
+pub use ring::{
+    Collision, CollisionRule, Ketama, Node, PlannedRing, Ring, RingError, RingTable, ketama_hash,
+};
 pub use split::{MAX_CHILDREN, RoutingFunction, SplitRouting, SplitSpec};
 
 /// Number of a shard within its index.
