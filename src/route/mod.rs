@@ -20,9 +20,7 @@ pub use hash::{RoutingHash, routing_hash};
 pub use hash_table::{HASHES, HashArc, HashFunction, HashTable, Layout, Share};
 pub use jump::Jump;
 pub use rendezvous::Rendezvous;
-pub use ring::{
-    Collision, CollisionRule, Ketama, Node, PlannedRing, Ring, RingError, RingTable, ketama_hash,
-};
+pub use ring::{Collision, CollisionRule, Ketama, Node, PlannedRing, Ring, RingError, RingTable, ketama_hash};
 pub use split::{MAX_CHILDREN, RoutingFunction, SplitRouting, SplitSpec};
 
 /// Number of a shard within its index.

@@ -107,9 +107,8 @@ fn by_arc(
     residues: &dyn HashTable,
     pair: impl Fn(ShardNumber, ShardNumber) -> (ShardNumber, ShardNumber),
 ) -> Pairs {
-    let shards: Vec<ShardNumber> = (0..modulus)
-        .map(|class| i32::try_from(class).map_or(0, |hash| residues.shard(hash)))
-        .collect();
+    let shards: Vec<ShardNumber> =
+        (0..modulus).map(|class| i32::try_from(class).map_or(0, |hash| residues.shard(hash))).collect();
     let mut pairs = Pairs::new();
     for arc in arcs {
         for (class, &shard) in (0..modulus).zip(&shards) {

@@ -69,13 +69,10 @@ pub struct Measured {
 /// Counts `samples` by their shards under two tables.
 ///
 /// Both tables must read the hash that the samples carry.
-pub fn measure(
-    before: &dyn HashTable,
-    after: &dyn HashTable,
-    samples: impl IntoIterator<Item = Sample>,
-) -> Measured {
+pub fn measure(before: &dyn HashTable, after: &dyn HashTable, samples: impl IntoIterator<Item = Sample>) -> Measured {
     let shards = before.shards().into_iter().chain(after.shards());
-    let mut measured = Measured { nodes: shards.map(|shard| (shard, NodeLoad::default())).collect(), ..Measured::default() };
+    let mut measured =
+        Measured { nodes: shards.map(|shard| (shard, NodeLoad::default())).collect(), ..Measured::default() };
     for sample in samples {
         let (from, to) = (before.shard(sample.hash), after.shard(sample.hash));
         let load = Load { docs: sample.docs, bytes: sample.bytes };

@@ -6,7 +6,7 @@ use super::*;
 use crate::route::ring::tests::vectors;
 use crate::route::{
     CollisionRule, Elasticsearch, ElasticsearchModulo, HASHES, HashArc, HashTable, Jump, Layout, Node, PlannedRing,
-    Rendezvous, Ring, RoutingHash, Share, ShardNumber, routing_hash,
+    Rendezvous, Ring, RoutingHash, ShardNumber, Share, routing_hash,
 };
 
 fn modulo(shards: u32) -> ElasticsearchModulo {
@@ -108,10 +108,7 @@ fn classes_of_plain_modulo_are_counted_to_the_hash() {
     // the classes 4, 5, 0 and 1 have one hash more.
     let movement = Movement::between(&modulo(2), &modulo(3)).unwrap();
     let (less, more) = (715_827_882, 715_827_883);
-    assert_eq!(
-        movement.flows(),
-        [flow(0, 1, more), flow(0, 2, less), flow(1, 0, less), flow(1, 2, more)]
-    );
+    assert_eq!(movement.flows(), [flow(0, 1, more), flow(0, 2, less), flow(1, 0, less), flow(1, 2, more)]);
     assert_eq!(movement.moved().hashes(), 2 * less + 2 * more);
     assert_eq!(movement.before().map(|(_, share)| share.hashes()).collect::<Vec<_>>(), [1 << 31, 1 << 31]);
     assert!(movement.arcs().is_none());
@@ -209,7 +206,8 @@ fn measured_documents_are_counted_by_giver_and_getter() {
     let before = arcs(&[(99, 0), (u32::MAX, 1)]);
     let after = arcs(&[(49, 0), (u32::MAX, 2)]);
     let sample = |hash, docs, bytes| Sample { hash, docs, bytes };
-    let measured = measure(&before, &after, [sample(7, 1, 10), sample(60, 2, 30), sample(70, 1, 5), sample(-1, 4, 400)]);
+    let measured =
+        measure(&before, &after, [sample(7, 1, 10), sample(60, 2, 30), sample(70, 1, 5), sample(-1, 4, 400)]);
     let load = |docs, bytes| Load { docs, bytes };
     let flow = |from, to, docs, bytes| MeasuredFlow { from, to, load: load(docs, bytes) };
     assert_eq!(measured.flows().collect::<Vec<_>>(), [flow(0, 2, 3, 35), flow(1, 2, 4, 400)]);

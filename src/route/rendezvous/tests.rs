@@ -36,7 +36,8 @@ fn every_published_key_has_its_owner() {
         let node = |(row, shard): (&Value, u32)| {
             Node::new(row[0].as_str().unwrap(), u32::try_from(row[1].as_u64().unwrap()).unwrap(), shard)
         };
-        let table = Rendezvous::new(published["nodes"].as_array().unwrap().iter().zip(0..).map(node).collect()).unwrap();
+        let table =
+            Rendezvous::new(published["nodes"].as_array().unwrap().iter().zip(0..).map(node).collect()).unwrap();
         let owners = published["owners"].as_object().unwrap();
         assert_eq!(owners.len(), 60);
         for (key, expected) in owners {
@@ -81,8 +82,9 @@ fn equal_weights_of_any_size_own_the_same() {
 }
 
 fn some_nodes() -> impl Strategy<Value = Vec<Node>> {
-    proptest::collection::btree_map("[a-z]{1,8}", 1u32..500, 2..12)
-        .prop_map(|nodes| nodes.into_iter().zip(0..).map(|((name, weight), shard)| Node::new(name, weight, shard)).collect())
+    proptest::collection::btree_map("[a-z]{1,8}", 1u32..500, 2..12).prop_map(|nodes| {
+        nodes.into_iter().zip(0..).map(|((name, weight), shard)| Node::new(name, weight, shard)).collect()
+    })
 }
 
 proptest! {
@@ -116,6 +118,7 @@ proptest! {
 
     #[test]
     fn scores_fall_as_numbers_grow(x: u64, y: u64) {
-        prop_assert!(if x <= y { loss(x) >= loss(y) } else { loss(x) <= loss(y) });
+        let (low, high) = (x.min(y), x.max(y));
+        prop_assert!(loss(low) >= loss(high), "{low} {high}");
     }
 }

@@ -44,7 +44,8 @@ impl Circle {
 
     /// Tokens of an owner, ascending.
     pub(super) fn tokens_of(&self, owner: Owner) -> Vec<u32> {
-        let mut tokens: Vec<u32> = self.owners.get(&owner).into_iter().flat_map(|of| &of.by_length).map(|arc| arc.1).collect();
+        let mut tokens: Vec<u32> =
+            self.owners.get(&owner).into_iter().flat_map(|of| &of.by_length).map(|arc| arc.1).collect();
         tokens.sort_unstable();
         tokens
     }

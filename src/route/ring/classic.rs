@@ -14,9 +14,9 @@ use std::fmt::Write;
 
 use serde::{Deserialize, Serialize};
 
+use super::RingError;
 use super::node::{self, Node};
 use super::points::Points;
-use super::RingError;
 use crate::route::{HashTable, Layout, RoutingHash, ShardNumber, Share, routing_hash};
 
 /// Who owns a point at which several nodes stand.
@@ -87,7 +87,8 @@ impl Ring {
             }
             points.push((point, owner.shard));
             numbers.push(number);
-            let mut losers: Vec<usize> = group.iter().map(|&(_, other, _)| other).filter(|&other| other != place).collect();
+            let mut losers: Vec<usize> =
+                group.iter().map(|&(_, other, _)| other).filter(|&other| other != place).collect();
             losers.dedup();
             if !losers.is_empty() {
                 let losers = losers.into_iter().filter_map(|other| nodes.get(other)).map(|node| node.name.clone());

@@ -20,9 +20,9 @@ mod node;
 mod planned;
 mod points;
 mod table;
-mod transfer;
 #[cfg(test)]
 pub(super) mod tests;
+mod transfer;
 
 pub use classic::{Collision, CollisionRule, Ring};
 pub use error::RingError;

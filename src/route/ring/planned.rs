@@ -67,13 +67,19 @@ impl PlannedRing {
         node::check(&nodes)?;
         check_tokens_per_node(tokens_per_node)?;
         let nodes = by_name(nodes);
-        if let Some((&(previous, _), &(token, _))) = tokens.iter().zip(tokens.iter().skip(1)).find(|(a, b)| a.0 >= b.0) {
+        if let Some((&(previous, _), &(token, _))) = tokens.iter().zip(tokens.iter().skip(1)).find(|(a, b)| a.0 >= b.0)
+        {
             return Err(RingError::TokenOrder { token, previous });
         }
-        let mut without: Vec<(ShardNumber, Option<&Node>)> = nodes.iter().map(|node| (node.shard, Some(node))).collect();
+        let mut without: Vec<(ShardNumber, Option<&Node>)> =
+            nodes.iter().map(|node| (node.shard, Some(node))).collect();
         without.sort_unstable_by_key(|&(shard, _)| shard);
         for &(token, shard) in tokens {
-            match without.binary_search_by_key(&shard, |&(shard, _)| shard).ok().and_then(|place| without.get_mut(place)) {
+            match without
+                .binary_search_by_key(&shard, |&(shard, _)| shard)
+                .ok()
+                .and_then(|place| without.get_mut(place))
+            {
                 Some((_, node)) => *node = None,
                 None => return Err(RingError::TokenShard { token, shard }),
             }

@@ -8,7 +8,7 @@
 
 use super::node::Node;
 use crate::route::hash_table::{HASHES, HashArc, push_arc};
-use crate::route::{RoutingHash, Share, ShardNumber};
+use crate::route::{RoutingHash, ShardNumber, Share};
 
 /// Buckets of so many points are scanned, larger ones halved: points of a damaged or odd table may all lie together.
 const SCANNED: usize = 8;

@@ -14,6 +14,7 @@
 //! equal bytes, whatever the order in which nodes were given.
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::{CollisionRule, Node, PlannedRing, Ring, RingError};
 use crate::route::{HashTable, Layout, RoutingHash, ShardNumber, Share};
@@ -48,13 +49,27 @@ impl RingTable {
         RingTable::try_from(serde_json::from_slice::<File>(json)?)
     }
 
-    /// The table as a file, with a newline at its end.
+    /// The table as a file: a row per node and token, a newline at its end.
     ///
     /// # Errors
     /// None that is known: the table is plain data.
     pub fn to_json(&self) -> Result<String, RingError> {
-        let mut json = serde_json::to_string_pretty(self)?;
-        json.push('\n');
+        let mut json = String::from("{");
+        // A row per line, so that a diff of two tables shows nodes and tokens.
+        let fields: serde_json::Map<String, Value> = serde_json::from_value(serde_json::to_value(self)?)?;
+        for (place, (field, value)) in fields.iter().enumerate() {
+            json.push_str(if place == 0 { "\n  " } else { ",\n  " });
+            json.push_str(&serde_json::to_string(field)?);
+            json.push_str(": ");
+            match value {
+                Value::Array(rows) => {
+                    let rows: Vec<String> = rows.iter().map(Value::to_string).collect();
+                    json.push_str(&format!("[\n    {}\n  ]", rows.join(",\n    ")));
+                }
+                value => json.push_str(&value.to_string()),
+            }
+        }
+        json.push_str("\n}\n");
         Ok(json)
     }
 

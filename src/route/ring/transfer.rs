@@ -2,8 +2,8 @@
 //!
 //! One node changes by an exact number of hashes; the others make up for it. Those furthest above (or below) their
 //! wanted share come first, and are levelled: afterwards they stand at one ratio to it. Where all of them take part that
-//! ratio is 1, and the plan is exact. At most as many take part as a node has tokens, unless one change would then move
-//! a node by more than 1 / tokens of its share.
+//! ratio is 1, and the plan is exact. At most as many take part as a node has tokens, unless one change would then leave
+//! a node more than 1 / tokens of its share from it.
 //!
 //! Nothing moves between the others, so the movement is the least that gives the node its share.
 
@@ -129,12 +129,23 @@ fn level(circle: &Circle, node: Owner, hashes: u64, wanted: &[u64], tokens_per_n
         Way::Out => Some(has + u128::from(hashes)),
     };
     let bound = u128::from(tokens_per_node.max(2));
+    // Who is left out keeps what it has; that must not be further off than what a change may move.
+    let may_be_left_out = |level: &Level| {
+        let (has, wanted) = (u128::from(level.has), u128::from(level.wanted));
+        match way {
+            Way::In => has * bound <= wanted * (bound + 1),
+            Way::Out => has * bound >= wanted * (bound - 1),
+        }
+    };
     let (mut has, mut want, mut taking) = (0u128, 0u128, 0);
     for (place, level) in others.iter().enumerate() {
         has += u128::from(level.has);
         want += u128::from(level.wanted);
         taking = place + 1;
-        if taking >= tokens_per_node as usize && left(has).is_some_and(|left| left.abs_diff(want) * bound <= want) {
+        if taking >= tokens_per_node as usize
+            && left(has).is_some_and(|left| left.abs_diff(want) * bound <= want)
+            && others.get(taking).is_none_or(may_be_left_out)
+        {
             break;
         }
     }

@@ -22,8 +22,9 @@ fn treemap_shard(map: &BTreeMap<u32, u32>, hash: u32) -> u32 {
 }
 
 fn some_nodes() -> impl Strategy<Value = Vec<Node>> {
-    proptest::collection::btree_map("[a-z]{1,8}", 1u32..80, 1..12)
-        .prop_map(|nodes| nodes.into_iter().zip(0..).map(|((name, weight), shard)| Node::new(name, weight, shard)).collect())
+    proptest::collection::btree_map("[a-z]{1,8}", 1u32..80, 1..12).prop_map(|nodes| {
+        nodes.into_iter().zip(0..).map(|((name, weight), shard)| Node::new(name, weight, shard)).collect()
+    })
 }
 
 #[test]

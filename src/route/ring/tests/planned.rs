@@ -28,7 +28,8 @@ fn assert_optimal(before: &PlannedRing, after: &PlannedRing, shard: u32) {
     assert_eq!(movement.method(), Method::Exact);
     assert_eq!(movement.moved(), movement.optimum());
     assert!(movement.flows().iter().all(|flow| flow.from == shard || flow.to == shard));
-    let wanted: Vec<_> = after.nodes().iter().zip(after.wanted_shares()).map(|(node, share)| (node.shard, share)).collect();
+    let wanted: Vec<_> =
+        after.nodes().iter().zip(after.wanted_shares()).map(|(node, share)| (node.shard, share)).collect();
     // To get to the exact shares would cost no less, but for what rounding to whole hashes moves.
     let (moved, least) = (movement.moved().hashes(), movement.optimum_for(&wanted).hashes());
     assert!(moved <= least + after.nodes().len() as u64, "{moved} moved, {least} were enough");
@@ -162,7 +163,9 @@ fn planned_tokens_beat_hashed_ones() {
 fn tokens_per_node_are_bounded() {
     for tokens_per_node in [0, 4097] {
         let refused = PlannedRing::new(even(2), tokens_per_node);
-        assert!(matches!(refused, Err(RingError::TokensPerNode { tokens_per_node: found }) if found == tokens_per_node));
+        assert!(
+            matches!(refused, Err(RingError::TokensPerNode { tokens_per_node: found }) if found == tokens_per_node)
+        );
     }
     assert_eq!(planned(even(1), 4096).tokens().count(), 4096);
     assert_eq!(planned(even(1), 1).shares(), [Share::of_hashes(HASHES)]);

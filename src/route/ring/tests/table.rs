@@ -20,16 +20,8 @@ const CLASSIC: &str = r#"{
   "encoding": "utf-16le",
   "collision": "lowest-name",
   "nodes": [
-    {
-      "name": "a",
-      "weight": 2,
-      "shard": 1
-    },
-    {
-      "name": "b",
-      "weight": 1,
-      "shard": 0
-    }
+    {"name":"a","weight":2,"shard":1},
+    {"name":"b","weight":1,"shard":0}
   ]
 }
 "#;
@@ -82,17 +74,17 @@ fn what_is_no_sound_table_is_refused_with_its_reason() {
     assert!(matches!(refusal(r#"{"format": 2, "new": []}"#), RingError::Format { format: 2 }));
     for (from, to) in [
         ("\"kind\": \"ring\"", "\"kind\": \"ring\", \"extra\": 1"),
-        ("\"weight\": 2", "\"weight\": 2, \"zone\": 1"),
-        ("\"weight\": 2", "\"weight\": -2"),
+        ("\"weight\":2", "\"weight\":2, \"zone\": 1"),
+        ("\"weight\":2", "\"weight\":-2"),
         ("murmur3-x86-32-seed-0", "md5"),
         ("utf-16le", "utf-8"),
         ("lowest-name", "first"),
     ] {
         assert!(matches!(with(from, to), RingError::Json(_)), "{from} -> {to}");
     }
-    assert!(matches!(with("\"weight\": 2", "\"weight\": 0"), RingError::Weight { .. }));
-    assert!(matches!(with("\"name\": \"b\"", "\"name\": \"a\""), RingError::DuplicateName { .. }));
-    assert!(matches!(with("\"shard\": 1", "\"shard\": 0"), RingError::DuplicateShard { shard: 0, .. }));
+    assert!(matches!(with("\"weight\":2", "\"weight\":0"), RingError::Weight { .. }));
+    assert!(matches!(with("\"name\":\"b\"", "\"name\":\"a\""), RingError::DuplicateName { .. }));
+    assert!(matches!(with("\"shard\":1", "\"shard\":0"), RingError::DuplicateShard { shard: 0, .. }));
     assert!(matches!(
         with("\"collision\": \"lowest-name\",", ""),
         RingError::Field { kind: "ring", field: "collision", wanted: true }
@@ -112,7 +104,8 @@ fn what_is_no_sound_table_is_refused_with_its_reason() {
 
 #[test]
 fn a_reason_inside_another_document_is_kept() {
-    let error = serde_json::from_str::<Vec<RingTable>>(&format!("[{}]", CLASSIC.replace("\"weight\": 2", "\"weight\": 0")));
+    let error =
+        serde_json::from_str::<Vec<RingTable>>(&format!("[{}]", CLASSIC.replace("\"weight\":2", "\"weight\":0")));
     assert!(error.unwrap_err().to_string().contains("the weight of node \"a\" is 0; give it at least 1"));
 }
 

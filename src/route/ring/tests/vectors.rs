@@ -157,7 +157,8 @@ fn rings_spread_as_theory_and_the_published_trials_say() {
         let mut squares = 0.0;
         for trial in 0..trials {
             let nodes = (0..10).map(|node| Node::new(format!("trial-{trial}-node-{node}"), weight, node)).collect();
-            squares += ring(nodes).shares().iter().map(|share| (share.ratio() * 10.0 - 1.0).powi(2)).sum::<f64>() / 10.0;
+            squares +=
+                ring(nodes).shares().iter().map(|share| (share.ratio() * 10.0 - 1.0).powi(2)).sum::<f64>() / 10.0;
         }
         let (found, theory) = ((squares / f64::from(trials)).sqrt(), row["theory"].as_f64().unwrap());
         assert!((found / theory - 1.0).abs() < 0.25, "{weight} virtual nodes: {found}, not {theory}");
