@@ -143,16 +143,10 @@ impl Ring {
         &self.collisions
     }
 
-    /// Number of points.
+    /// Points at which a node stands: the sum of weights, less collisions.
     #[must_use]
-    pub fn len(&self) -> usize {
+    pub fn number_of_points(&self) -> usize {
         self.points.len()
-    }
-
-    /// Never: every ring has a point.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.points.len() == 0
     }
 
     /// Points, ascending, each with the shard that owns it.

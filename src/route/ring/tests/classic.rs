@@ -32,7 +32,7 @@ fn a_thousand_nodes_that_collide_agree_with_a_treemap() {
     let all: Vec<Node> = (1..=1000).map(|node| Node::new(format!("node-{node}"), 200, node)).collect();
     let ring = Ring::new(all.clone(), CollisionRule::TreemapLastWins).unwrap();
     let map = treemap(&all);
-    assert_eq!(ring.len(), map.len());
+    assert_eq!(ring.number_of_points(), map.len());
     // Three pairs of nodes, as published for these names.
     assert_eq!(ring.collisions().len(), 3);
     assert!(ring.points().eq(map.iter().map(|(&point, &shard)| (point, shard))));

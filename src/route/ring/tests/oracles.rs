@@ -44,12 +44,13 @@ impl RingHash for RoutingHasher {
 
 #[test]
 fn the_consistent_hash_crate_finds_the_same_owners() {
-    let weights = [("new-1", 200), ("new-2", 200), ("old-1", 50), ("küche", 120), ("日本", 1)];
+    let weights = [("new-1", 200u8), ("new-2", 200), ("old-1", 50), ("küche", 120), ("日本", 1)];
     let oracle = StaticHashRing::new(
         RoutingHasher,
-        weights.iter().map(|&(name, weight)| OracleNode::new(name.to_owned()).quantity(weight)),
+        weights.iter().map(|&(name, weight)| OracleNode::new(name.to_owned()).quantity(usize::from(weight))),
     );
-    let nodes = weights.iter().zip(0..).map(|(&(name, weight), shard)| Node::new(name, weight as u32, shard)).collect();
+    let nodes =
+        weights.iter().zip(0..).map(|(&(name, weight), shard)| Node::new(name, u32::from(weight), shard)).collect();
     let ring = ring(nodes);
     assert!(ring.collisions().is_empty());
     let mut seen = [false; 5];

@@ -114,8 +114,8 @@ fn a_long_life_of_changes_keeps_balance_and_tokens() {
     let mut ring = planned(even(20), 64);
     let (mut most_tokens, mut worst) = (0.0f64, 0.0f64);
     for step in 0u32..600 {
-        let nodes = ring.nodes().len() as u32;
-        let chosen = ring.nodes()[(step * 7919 % nodes) as usize].clone();
+        let nodes = ring.nodes().len();
+        let chosen = ring.nodes()[step as usize * 7919 % nodes].clone();
         let (next, shard) = match step.wrapping_mul(2_654_435_761) >> 16 & 3 {
             0 if nodes < 45 => (ring.add(Node::new(format!("late-{step}"), 1 + step % 8, 1000 + step)), 1000 + step),
             1 if nodes > 8 => (ring.remove(&chosen.name), chosen.shard),

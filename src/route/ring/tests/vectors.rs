@@ -85,7 +85,7 @@ fn a_fourth_node_moves_the_published_arcs_and_keys() {
     let (vectors, before) = (vectors(), ring(seed_nodes()));
     let published = &vectors["seed_ring"]["add_new-3_200"];
     let after = before.add(Node::new("new-3", 200, 3)).unwrap();
-    assert_eq!(after.len(), number(&published["size"]) as usize);
+    assert_eq!(after.number_of_points(), number(&published["size"]) as usize);
     let movement = Movement::between(&before, &after).unwrap();
     let arcs: BTreeMap<_, _> = movement
         .flows()
