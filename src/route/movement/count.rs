@@ -100,25 +100,44 @@ fn affordable(arcs: &[HashArc], modulus: u32) -> bool {
     modulus > 0 && (arcs.len() as u64).saturating_mul(u64::from(modulus)) <= MOST_CLASSES
 }
 
-/// Hashes of each class within each arc.
+/// Hashes of each class within each arc: so many rounds through all classes, and the start of one more.
 fn by_arc(
     arcs: &[HashArc],
     modulus: u32,
     residues: &dyn HashTable,
     pair: impl Fn(ShardNumber, ShardNumber) -> (ShardNumber, ShardNumber),
 ) -> Pairs {
-    let shards: Vec<ShardNumber> =
-        (0..modulus).map(|class| i32::try_from(class).map_or(0, |hash| residues.shard(hash))).collect();
+    let shard = |class| i32::try_from(class).map_or(0, |hash| residues.shard(hash));
+    let mut shards: Vec<ShardNumber> = (0..modulus).map(shard).collect();
+    shards.sort_unstable();
+    shards.dedup();
+    // For each class the place of its shard; for each shard its number of classes.
+    let of_class: Vec<usize> = (0..modulus).filter_map(|class| shards.binary_search(&shard(class)).ok()).collect();
+    let mut classes = vec![0u64; shards.len()];
+    of_class.iter().for_each(|&place| grow(&mut classes, place));
     let mut pairs = Pairs::new();
     for arc in arcs {
-        for (class, &shard) in (0..modulus).zip(&shards) {
-            let size: u64 = signed(arc).into_iter().flatten().map(|part| in_class(part, class, modulus)).sum();
-            if size > 0 {
-                *pairs.entry(pair(arc.shard, shard)).or_default() += size;
-            }
+        let mut sizes = vec![0u64; shards.len()];
+        for (first, last) in signed(arc).into_iter().flatten() {
+            let (hashes, modulus) = ((last - first).unsigned_abs() + 1, i64::from(modulus));
+            let rounds = hashes / modulus.unsigned_abs();
+            sizes.iter_mut().zip(&classes).for_each(|(size, classes)| *size += rounds * classes);
+            let start = usize::try_from(first.rem_euclid(modulus)).unwrap_or(0);
+            let rest = usize::try_from(hashes % modulus.unsigned_abs()).unwrap_or(0);
+            let (head, tail) = of_class.split_at_checked(start).unwrap_or_default();
+            tail.iter().chain(head).take(rest).for_each(|&place| grow(&mut sizes, place));
+        }
+        for (&shard, size) in shards.iter().zip(sizes).filter(|&(_, size)| size > 0) {
+            *pairs.entry(pair(arc.shard, shard)).or_default() += size;
         }
     }
     pairs
+}
+
+fn grow(counts: &mut [u64], place: usize) {
+    if let Some(count) = counts.get_mut(place) {
+        *count += 1;
+    }
 }
 
 /// First and last of a range of signed hashes.

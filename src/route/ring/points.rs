@@ -3,8 +3,9 @@
 //! Input: ascending points with the place of their owner. A hash belongs to the first point at or after it; behind the
 //! last point comes the first. Invariants: at least one point; points ascend and differ.
 //!
-//! Look-up: the top bits of the hash choose a bucket, whose points are scanned (or halved, where there are many). With
-//! as many buckets as points that is about one step. Cost: 10 to 14 bytes per point.
+//! Look-up: the top bits of the hash choose a bucket of about three points, which are counted without a branch (or
+//! halved, where there are many). A point and its shard lie together, so that a look-up touches two cache lines. Cost:
+//! 9 to 10 bytes per point.
 
 use super::node::Node;
 use crate::route::hash_table::{HASHES, HashArc, push_arc};
@@ -16,32 +17,36 @@ const SCANNED: usize = 8;
 /// Sorted points with an index.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Points {
-    points: Vec<u32>,
-    /// Shard of each point.
-    shards: Vec<ShardNumber>,
+    points: Vec<Point>,
     /// For each value of the top bits, the first point at or after its hashes; one more at the end.
     starts: Vec<u32>,
     shift: u32,
 }
 
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Point {
+    at: u32,
+    shard: ShardNumber,
+}
+
 impl Points {
     /// `sorted`: points ascending, at least one, each with its shard; at most 2^24 of them.
     pub(super) fn new(sorted: impl Iterator<Item = (u32, ShardNumber)>) -> Points {
-        let (points, shards): (Vec<u32>, Vec<ShardNumber>) = sorted.unzip();
-        let bits = points.len().next_power_of_two().trailing_zeros().clamp(1, 24);
+        let points: Vec<Point> = sorted.map(|(at, shard)| Point { at, shard }).collect();
+        let bits = (points.len() / 2).next_power_of_two().trailing_zeros().clamp(2, 24) - 1;
         let shift = u32::BITS - bits;
         let buckets = 1usize << bits;
         let mut starts = Vec::with_capacity(buckets + 1);
         let mut place = 0u32;
         let mut rest = points.iter().peekable();
         for bucket in 0..buckets {
-            while rest.next_if(|&&point| ((point >> shift) as usize) < bucket).is_some() {
+            while rest.next_if(|point| ((point.at >> shift) as usize) < bucket).is_some() {
                 place += 1;
             }
             starts.push(place);
         }
         starts.push(place + u32::try_from(rest.count()).unwrap_or(0));
-        Points { points, shards, starts, shift }
+        Points { points, starts, shift }
     }
 
     pub(super) fn len(&self) -> usize {
@@ -57,9 +62,9 @@ impl Points {
         let (start, end) = (start as usize, end as usize);
         let Some(bucket) = self.points.get(start..end) else { return 0 };
         let before = if bucket.len() <= SCANNED {
-            bucket.iter().take_while(|&&point| point < hash).count()
+            bucket.iter().filter(|point| point.at < hash).count()
         } else {
-            bucket.partition_point(|&point| point < hash)
+            bucket.partition_point(|point| point.at < hash)
         };
         let place = start + before;
         if place == self.points.len() { 0 } else { place }
@@ -68,16 +73,16 @@ impl Points {
     /// Shard of a hash.
     #[inline]
     pub(super) fn shard(&self, hash: RoutingHash) -> ShardNumber {
-        self.shards.get(self.place(hash)).copied().unwrap_or_default()
+        self.points.get(self.place(hash)).map_or(0, |point| point.shard)
     }
 
     /// Points with their shards, ascending.
     pub(super) fn iter(&self) -> impl Iterator<Item = (u32, ShardNumber)> + '_ {
-        self.points.iter().copied().zip(self.shards.iter().copied())
+        self.points.iter().map(|point| (point.at, point.shard))
     }
 
     pub(super) fn point(&self, place: usize) -> Option<u32> {
-        self.points.get(place).copied()
+        self.points.get(place).map(|point| point.at)
     }
 
     /// Exact share of each node, in the order of `nodes`.
@@ -100,7 +105,7 @@ impl Points {
         let mut arcs = Vec::new();
         let mut start = 0u64;
         // Behind the last point comes the first.
-        let wrapped = self.shards.first().map(|&shard| (u32::MAX, shard));
+        let wrapped = self.points.first().map(|first| (u32::MAX, first.shard));
         for (end, shard) in self.iter().chain(wrapped) {
             if let Ok(first) = u32::try_from(start)
                 && first <= end
