@@ -12,7 +12,7 @@ use crate::route::{MAX_CHILDREN, ShardNumber};
 
 /// Most nodes of a ring: those that a split can write.
 pub const MAX_NODES: u32 = MAX_CHILDREN;
-/// Largest sum of weights. It bounds the memory of a ring (about 20 bytes per virtual node) and keeps the share of
+/// Largest sum of weights. It bounds the memory of a ring (about 14 bytes per virtual node) and keeps the share of
 /// every planned node above 1,000 hashes.
 pub const MAX_TOTAL_WEIGHT: u32 = 1 << 22;
 /// Longest name, in bytes.
