@@ -15,6 +15,11 @@ mod balance;
 mod elasticsearch;
 mod error;
 mod hash;
+mod hash_table;
+mod jump;
+pub mod movement;
+mod rendezvous;
+pub mod ring;
 pub mod slots;
 pub mod solr;
 mod split;
@@ -24,6 +29,10 @@ pub use elasticsearch::{
 };
 pub use error::RouteError;
 pub use hash::{RoutingHash, routing_hash};
+pub use hash_table::{HASHES, HashArc, HashFunction, HashTable, Layout, Share};
+pub use jump::Jump;
+pub use rendezvous::Rendezvous;
+pub use ring::{Collision, CollisionRule, Ketama, Node, PlannedRing, Ring, RingError, RingTable, ketama_hash};
 pub use slots::{Arrangement, MAX_SLOTS, SlotError, SlotLoads, SlotTable};
 pub use split::{MAX_CHILDREN, RoutingFunction, SplitRouting, SplitSpec};
 
