@@ -2,11 +2,13 @@
 //!
 //! A router's name is a contract: it is bound to published vectors (`data/vectors`) and never changes meaning.
 
+mod bulk;
 mod elasticsearch;
 mod error;
 mod hash;
 mod split;
 
+pub(crate) use bulk::{BulkRouting, STRAY};
 pub use elasticsearch::{
     Elasticsearch, ElasticsearchModulo, Router, default_number_of_routing_shards, partition_offset,
 };
