@@ -116,9 +116,8 @@ impl IndexHashes {
         let by = self.keys.hashed_by(self.function.hash_name(), self.routing_partition_size);
         progress.begin(Stage::Route, Work::docs(source.num_docs()));
         let segments: Vec<&Segment> = source.segments().iter().collect();
-        let done = threads::each(&segments, self.threads, |segment| {
-            self.segment(&source, segment, &by, fs, progress, cancel)
-        });
+        let done =
+            threads::each(&segments, self.threads, |segment| self.segment(&source, segment, &by, fs, progress, cancel));
         progress.end(Stage::Route);
         // CRASH: sidecars that are there are whole, whether their names last or not.
         fs.sync_dir(source.dir()).map_err(Error::io("sync", source.dir()))?;
@@ -163,7 +162,9 @@ impl IndexHashes {
         let written = fs
             .create(&hidden)
             .map_err(Error::io("create", &hidden))
-            .and_then(|sink| SidecarWriter::new(sink, by, segment.id(), segment.max_doc())?.whole(&hashes, segment.bound()))
+            .and_then(|sink| {
+                SidecarWriter::new(sink, by, segment.id(), segment.max_doc())?.whole(&hashes, segment.bound())
+            })
             .and_then(|_| if action == SidecarAction::Replaced { remove(fs, &path) } else { Ok(()) })
             // CRASH: a hidden file, which the next run removes; the name is free, or still the old one's.
             .and_then(|()| fs.rename_noreplace(&hidden, &path).map_err(Error::io("create", &path)));

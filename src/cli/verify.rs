@@ -9,7 +9,7 @@ use shardsplit::partition::{KeyPolicies, KeySpec};
 use shardsplit::publish::layout::MANIFEST;
 use shardsplit::publish::{SetManifest, is_manifest, read_child, read_set};
 use shardsplit::route::{ShardNumber, SplitRouting, SplitSpec};
-use shardsplit::source::{Source, is_sidecar_of};
+use shardsplit::source::{Source, sidecar_segment};
 use shardsplit::verify::{Ownership, SAMPLE, VerifyJob, VerifyLevel, verify};
 
 use super::args::{self, IndexArgs, PolicyArgs, RoutingArgs, ThreadArgs};
@@ -112,9 +112,8 @@ fn sidecars(children: &Path, shards: &[ShardNumber]) -> Vec<PathBuf> {
     let dirs = shards.iter().map(|shard| children.join(shard.to_string()));
     let manifests = dirs.filter_map(|dir| Some((read_child(&dir).ok()?, dir)));
     let sidecars = manifests.flat_map(|(manifest, dir)| {
-        let ids: Vec<String> = manifest.segments.into_iter().map(|segment| segment.id).collect();
         let names = manifest.files.into_iter().map(|file| file.name);
-        let own = names.filter(move |name| ids.iter().any(|id| is_sidecar_of(name, id)));
+        let own = names.filter(|name| sidecar_segment(name).is_some());
         own.map(move |name| dir.join(name)).collect::<Vec<_>>()
     });
     sidecars.collect()

@@ -191,8 +191,8 @@ impl Assigning<'_> {
             cancel,
         };
         progress.begin(Stage::Route, Work::docs(source.num_docs()));
-        let assigned = walk_all(&walk, source.segments(), self.threads)
-            .and_then(|walked| conclude(source, &walk, walked));
+        let assigned =
+            walk_all(&walk, source.segments(), self.threads).and_then(|walked| conclude(source, &walk, walked));
         progress.end(Stage::Route);
         assigned
     }

@@ -35,6 +35,6 @@ pub use preflight::{StoreCodec, StoreInfo, WrittenBy};
 pub use segment::{Component, Segment, deletes_file_name};
 pub(crate) use sidecar::PARTIAL_SIDECAR;
 pub use sidecar::{
-    Bound, Found, HashState, HashStates, HashedBy, Header, SIDECAR_VERSION, Sidecar, is_sidecar_of, sidecar_bytes,
+    Bound, Found, HashState, HashStates, HashedBy, Header, SIDECAR_VERSION, Sidecar, sidecar_bytes, sidecar_segment,
 };
 pub(crate) use stored::{StoredValue, check_document, holds_json_text, visit_dates, visit_values};

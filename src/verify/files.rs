@@ -18,7 +18,9 @@ use super::{VerifyJob, metadata};
 use crate::error::{Error, Result};
 use crate::progress::{Cancel, Progress, Stage, Work};
 use crate::route::ShardNumber;
-use crate::source::{LockMode, MANAGED, MAX_FOOTER, META, Meta, SegmentEntry, Source, WRITER_LOCK, guard, is_sidecar_of};
+use crate::source::{
+    Component, LockMode, MANAGED, MAX_FOOTER, META, Meta, SegmentEntry, Source, WRITER_LOCK, guard, sidecar_segment,
+};
 use crate::threads;
 
 /// Locks that tantivy leaves behind; they mean nothing.
@@ -62,7 +64,7 @@ pub(super) fn check(
         match list(path).and_then(|present| Ok((present, Meta::read(path)?))) {
             Ok((present, meta)) => {
                 let expected = expected_files(&meta);
-                names(job, &child, &meta, &present, &expected, findings);
+                names(job, &child, &present, &expected, findings);
                 managed(&child, &present, &expected, findings);
                 let there = expected.intersection(&present).map(|name| path.join(name));
                 files.extend(there.map(|file| (children.len(), file)));
@@ -113,7 +115,6 @@ fn expected_files(meta: &Meta) -> BTreeSet<String> {
 fn names(
     job: &VerifyJob<'_>,
     child: &Child,
-    meta: &Meta,
     present: &BTreeSet<String>,
     expected: &BTreeSet<String>,
     findings: &mut Vec<Finding>,
@@ -125,7 +126,8 @@ fn names(
                 .in_file(child.path.join(name)),
         );
     }
-    let sidecar = |name: &str| meta.segments().iter().any(|segment| is_sidecar_of(name, &segment.id));
+    let sidecar =
+        |name: &str| sidecar_segment(name).is_some_and(|id| expected.contains(&Component::Terms.file_name(id)));
     let ours = |name: &str| {
         name == META || name == MANAGED || LOCKS.contains(&name) || (job.known_file)(name) || sidecar(name)
     };

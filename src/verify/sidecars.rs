@@ -3,26 +3,29 @@
 //! A sidecar that cannot be used costs time only, so it is a warning. One that is sound but wrong would send documents
 //! astray in the next split: an error.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use super::VerifyJob;
 use super::files::Child;
 use super::finding::{Finding, FindingKind, Grade, Sighting};
 use crate::partition::{DocAddress, RoutingHashes};
-use crate::source::{Found, HashState, Segment, Sidecar, Source};
+use crate::source::{Found, HashState, Segment, Sidecar, Source, sidecar_segment};
 
 /// Checks that the sidecars of a child can be used, and that those which must be there are.
 pub(super) fn check(job: &VerifyJob<'_>, child: &Child, findings: &mut Vec<Finding>) {
     let Some(index) = &child.index else { return };
-    for segment in index.segments() {
-        for name in segment.sidecar_names() {
-            if let Found::Unusable(problem) = Sidecar::open(segment, &name) {
-                findings.push(warning(child, segment, &name, format!("the hash sidecar {problem}")));
-            }
+    let segments: BTreeMap<&str, &Segment> = index.segments().iter().map(|segment| (segment.id(), segment)).collect();
+    let names = std::fs::read_dir(&child.path).into_iter().flatten().flatten();
+    let names: BTreeSet<String> = names.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+    let owner = |name: &str| segments.get(sidecar_segment(name)?).copied();
+    for (name, segment) in names.iter().filter_map(|name| Some((name, owner(name)?))) {
+        if let Found::Unusable(problem) = Sidecar::open(segment, name) {
+            findings.push(warning(child, segment, name, format!("the hash sidecar {problem}")));
         }
     }
-    for path in &job.sidecars {
-        let (Some(dir), Some(name)) = (path.parent(), path.file_name().and_then(|name| name.to_str())) else { continue };
-        let owner = index.segments().iter().find(|segment| name.split('.').next() == Some(segment.id()));
-        if let Some(segment) = owner.filter(|_| dir == child.path && !path.exists()) {
+    for path in job.sidecars.iter().filter(|path| path.parent() == Some(&child.path)) {
+        let Some(name) = path.file_name().and_then(|name| name.to_str()) else { continue };
+        if let Some(segment) = owner(name).filter(|_| !names.contains(name)) {
             let message = "the hash sidecar is not there: the next split hashes keys again";
             findings.push(warning(child, segment, name, message.to_owned()));
         }

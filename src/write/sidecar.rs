@@ -34,7 +34,7 @@ pub struct SidecarWriter {
 }
 
 impl SidecarWriter {
-    /// Begins the sidecar of the segment `id` in `sink`. It has states if [`SidecarWriter::states`] is called.
+    /// Begins the sidecar of the segment `id` in `sink`. Whether it has states is seen later.
     ///
     /// # Errors
     /// [`Error::Io`].
@@ -175,7 +175,7 @@ pub(super) fn begin(
 }
 
 /// Gives linked segments their sidecars: the source's own by hard link where the hashes came from it, else one file that
-/// all children of a segment share, or, where they cannot, one each. `segments` are those that [`super::link`] made.
+/// all children of a segment share, or, where they cannot, one each. `segments` are those that [`link`](fn@super::link) made.
 ///
 /// # Errors
 /// [`Error::Io`], [`Error::Interrupted`].
@@ -217,7 +217,8 @@ fn link_or_write(
                 Ok(WrittenFile { name, len, crc32, linked: false })
             }
             Linked::Copied { len: copied, crc32: found, .. } => {
-                let problem = format!("{copied} bytes with checksum {found:08x} were read, it had {len} with {crc32:08x}");
+                let problem =
+                    format!("{copied} bytes with checksum {found:08x} were read, it had {len} with {crc32:08x}");
                 Err(Error::corrupt(sidecar.path(), problem))
             }
         };

@@ -168,7 +168,8 @@ impl<'s> FieldKeys<'s> {
         let reader = match plane {
             KeyPlane::Column => ColumnKeys::open(segment, field, cancel)?.map(Reader::Column),
             KeyPlane::Terms => TermKeys::open(segment, field, cancel)?.map(Reader::Terms),
-            KeyPlane::Store => {
+            // A sidecar has whole documents, not fields.
+            KeyPlane::Store | KeyPlane::Sidecar => {
                 if remember {
                     hashes = vec![0; segment.max_doc() as usize];
                 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::path::Path;
 
-use crate::source::{Component, is_sidecar_of};
+use crate::source::{Component, sidecar_segment};
 
 /// How many names a note carries.
 const NAMED: usize = 5;
@@ -44,9 +44,7 @@ pub(super) fn note(dir: &Path, expected: &BTreeSet<&OsStr>) -> Option<String> {
 
 /// Whether `name` is that of a hash sidecar of a segment whose files are `expected`.
 fn is_sidecar(name: &str, expected: &BTreeSet<&OsStr>) -> bool {
-    name.split_once('.').is_some_and(|(id, _)| {
-        is_sidecar_of(name, id) && expected.contains(OsStr::new(&Component::Terms.file_name(id)))
-    })
+    sidecar_segment(name).is_some_and(|id| expected.contains(OsStr::new(&Component::Terms.file_name(id))))
 }
 
 /// Segment files are called `<32 hexadecimal digits>.<…>`; what is being written atomically is called `.tmp…`.

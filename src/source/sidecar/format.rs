@@ -71,12 +71,12 @@ impl HashedBy {
     }
 }
 
-/// Whether `name` is that of a sidecar of the segment `id`.
+/// The segment id in the name of a sidecar; `None` if `name` is no such name.
 #[must_use]
-pub fn is_sidecar_of(name: &str, id: &str) -> bool {
-    let tag = name.strip_prefix(id).and_then(|rest| rest.strip_prefix('.')).and_then(|rest| rest.strip_suffix(EXTENSION));
-    let hexadecimal = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
-    tag.is_some_and(|tag| tag.len() == 8 && tag.bytes().all(hexadecimal))
+pub fn sidecar_segment(name: &str) -> Option<&str> {
+    let (id, tag) = name.strip_suffix(EXTENSION)?.split_once('.')?;
+    let hexadecimal = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte));
+    (id.len() == 32 && tag.len() == 8 && hexadecimal(id) && hexadecimal(tag)).then_some(id)
 }
 
 /// The bytes that a sidecar belongs to: checksums of three files of the segment.
@@ -273,7 +273,9 @@ mod tests {
             bytes
         };
         let whole = file(&header(20, false));
-        for (at, value) in [(12, 1), (12, 2), (32, 19), (32, u32::MAX), (52, u32::MAX - 1), (56, 1 << 30), (60, 1 << 31)] {
+        for (at, value) in
+            [(12, 1), (12, 2), (32, 19), (32, u32::MAX), (52, u32::MAX - 1), (56, 1 << 30), (60, 1 << 31)]
+        {
             assert!(Header::parse(&reseal(whole.clone(), at, value)).is_err(), "{value} at {at}");
         }
         // The control: the same value again is fine.
@@ -283,7 +285,7 @@ mod tests {
     #[test]
     fn every_way_of_hashing_has_a_name_of_its_own() {
         let name = by().file_name(ID);
-        assert!(is_sidecar_of(&name, ID), "{name}");
+        assert_eq!(sidecar_segment(&name), Some(ID), "{name}");
         let others = [
             HashedBy { hash: "other".to_owned(), ..by() },
             HashedBy { key: "author".to_owned(), ..by() },
@@ -291,13 +293,18 @@ mod tests {
             HashedBy { routing_partition_size: 1, ..by() },
             HashedBy { key: "ido".to_owned(), routing_field: Some("wner".to_owned()), ..by() },
         ];
-        let names: std::collections::BTreeSet<String> = others.iter().chain([&by()]).map(|by| by.file_name(ID)).collect();
+        let names: std::collections::BTreeSet<String> =
+            others.iter().chain([&by()]).map(|by| by.file_name(ID)).collect();
         assert_eq!(names.len(), 6);
         // Computed once; another name would leave the sidecars of old children unread.
-        assert_eq!(name, format!("{ID}.{}.hashes", &name[33..41]));
+        let plain = HashedBy { hash: "murmur3-x86-32 utf-16le".to_owned(), routing_field: None, ..by() };
+        let plain = HashedBy { routing_partition_size: 1, ..plain };
+        assert_eq!(plain.file_name(ID), format!("{ID}.bc6a7e7b.hashes"));
         let partial = format!("{name}{PARTIAL_SIDECAR}");
-        for wrong in [partial.as_str(), "x.hashes", &name[1..], &format!("{ID}.hashes"), &format!("{ID}.0123456G.hashes")] {
-            assert!(!is_sidecar_of(wrong, ID), "{wrong}");
+        for wrong in
+            [partial.as_str(), "x.hashes", &name[1..], &format!("{ID}.hashes"), &format!("{ID}.0123456G.hashes")]
+        {
+            assert_eq!(sidecar_segment(wrong), None, "{wrong}");
         }
     }
 }

@@ -19,6 +19,6 @@ mod read;
 mod states;
 
 pub(crate) use format::PARTIAL_SIDECAR;
-pub use format::{Bound, HashedBy, Header, SIDECAR_VERSION, is_sidecar_of, sidecar_bytes};
+pub use format::{Bound, HashedBy, Header, SIDECAR_VERSION, sidecar_bytes, sidecar_segment};
 pub use read::{Found, Sidecar};
 pub use states::{HashState, HashStates};

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use tantivy::directory::OwnedBytes;
 
-use super::format::{Header, TRAILER, is_sidecar_of};
+use super::format::{Header, TRAILER};
 use super::states::{HashState, HashStates};
 use super::{Bound, HashedBy};
 use crate::error::Error;
@@ -54,7 +54,9 @@ impl Sidecar {
         let (words, _) = states.as_chunks::<4>();
         let words = words.iter().take(HashStates::words(header.max_doc)).map(|word| u32::from_le_bytes(*word));
         let states = HashStates::from_words(words);
-        if let Some(doc) = (0..header.max_doc).find(|&doc| states.get(doc) == HashState::Unread && segment.is_alive(doc)) {
+        if let Some(doc) =
+            (0..header.max_doc).find(|&doc| states.get(doc) == HashState::Unread && segment.is_alive(doc))
+        {
             return Found::Unusable(format!("does not know document {doc}, which is alive"));
         }
         Found::Sidecar(Sidecar { header, path, file, start, states })
@@ -135,16 +137,6 @@ impl Segment {
             }
             found => found,
         }
-    }
-
-    /// Names of the sidecars beside it, sorted: files called so, whatever is in them.
-    #[must_use]
-    pub fn sidecar_names(&self) -> Vec<String> {
-        let dir = self.path().parent().map(std::fs::read_dir);
-        let names = dir.into_iter().flatten().flatten().flatten().filter_map(|entry| entry.file_name().into_string().ok());
-        let mut names: Vec<String> = names.filter(|name| is_sidecar_of(name, self.id())).collect();
-        names.sort();
-        names
     }
 
     /// What a sidecar of this segment is bound to.
