@@ -26,7 +26,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::error::Result;
-use crate::partition::{Assigned, DocMap, KeyPolicies, KeySpec, MAX_DOCS_PER_SEGMENT, SegmentMode, assign};
+use crate::partition::{Assigned, Assigning, DocMap, KeyPolicies, KeySpec, MAX_DOCS_PER_SEGMENT, SegmentMode};
 use crate::plan::{Method, Plan, PlannedChild, predict_linked, predict_rewritten};
 use crate::progress::{Cancel, Progress, Stage, Work};
 use crate::publish::{FileSystem, RealFs, check_free};
@@ -98,11 +98,16 @@ impl Job {
         let mut times = Vec::new();
         let source = timed(Stage::Open, progress, &mut times, || Source::open(&self.source, self.lock))?;
         let watch = Stopwatch::start();
-        let assigned = assign(&source, &self.keys, &routing, &self.policies, self.threads(), progress, cancel)?;
+        let mut assigned = self.assigning(&source, &routing).run(progress, cancel)?;
         times.push(watch.stop(Stage::Route));
         let map = match self.method {
             Method::Rewrite => {
-                let map = DocMap::build(&source, &assigned.assignment, self.segments, self.max_docs_per_segment)?;
+                let assignment = std::mem::take(&mut assigned.assignment);
+                let mut map = DocMap::build(&source, &assignment, self.segments, self.max_docs_per_segment)?;
+                drop(assignment);
+                if let Some(hashes) = assigned.hashes.take() {
+                    map.carry(hashes);
+                }
                 write::check(&source, &map)?;
                 Some(map)
             }
@@ -118,6 +123,12 @@ impl Job {
     /// Those of [`Job::prepare`] and [`Prepared::execute`].
     pub fn run(&self, progress: &dyn Progress, cancel: &Cancel) -> Result<SplitReport> {
         self.prepare(progress, cancel)?.execute(progress, cancel)
+    }
+
+    /// The routing of this job: sidecars are read first, and hashes are kept to be written beside the children.
+    fn assigning<'a>(&'a self, source: &'a Source, routing: &'a SplitRouting) -> Assigning<'a> {
+        let (keys, policies, threads) = (&self.keys, self.policies, self.threads());
+        Assigning { source, keys, routing, policies, threads, read_sidecars: true, keep_hashes: true }
     }
 
     fn threads(&self) -> usize {
@@ -145,7 +156,7 @@ impl Job {
                         .count()
                 };
                 let segments = (0..census.children.len()).map(owned).collect();
-                (predict_linked(source, census), segments, SegmentMode::Keep)
+                (predict_linked(source, assigned), segments, SegmentMode::Keep)
             }
         };
         let children: Vec<PlannedChild> = routing
@@ -162,6 +173,7 @@ impl Job {
             .collect();
         let mut warnings = routing.warnings();
         warnings.extend(source.notes().iter().cloned());
+        warnings.extend(assigned.notes.iter().cloned());
         let empty = children.iter().filter(|child| child.docs == 0).count();
         if empty > 0 {
             warnings.push(format!("{empty} of {} children get no document", children.len()));
@@ -180,6 +192,7 @@ impl Job {
             key: self.keys.key.clone(),
             routing_field: self.keys.routing_field.clone(),
             key_readings: assigned.readings.clone(),
+            keys_hashed: assigned.keys_hashed(),
             children,
             census: census.clone(),
             source_bytes: source.num_bytes(),

@@ -18,6 +18,7 @@
 //! | [`mod@write`] | the one-pass writers of child segments, and the link method |
 //! | [`verify`] | reads children back and compares them with the source; never imports [`mod@write`] |
 //! | [`publish`] | staging, syncing, the one rename, recovery after a crash |
+//! | [`index_hashes`] | hash sidecars beside any index, on request |
 //! | [`report`] | what a finished job did, in numbers |
 //! | [`job`] | the whole flow as one call for embedders |
 //!
@@ -27,6 +28,7 @@
 #![cfg_attr(test, allow(clippy::cast_possible_truncation, reason = "test data is small"))]
 
 pub mod error;
+pub mod index_hashes;
 pub mod inspect;
 pub mod job;
 pub mod partition;

@@ -70,6 +70,8 @@ pub struct Plan {
     pub routing_field: Option<String>,
     /// Which planes keys were read from.
     pub key_readings: Vec<KeyReading>,
+    /// Keys that were hashed; 0 where every hash was in a sidecar. What verification hashes is counted apart.
+    pub keys_hashed: u64,
     /// The children, ascending by shard number.
     pub children: Vec<PlannedChild>,
     /// Documents per child and segment.

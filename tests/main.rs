@@ -12,6 +12,7 @@
 //! | `routing` | published vectors |
 //! | `refusals`, `refusals_meta`, `damage_source`, `source_shapes`, `source_lock` | what is refused, and how it is said |
 //! | `claims` | sizes that damaged blocks claim, which would end the process |
+//! | `sidecar` | hash sidecars: chains of splits, damage, `index-hashes` |
 //! | `link_files`, `children` | linked files, and children in the hands of a tantivy writer |
 //! | `crash`, `recover` | failures, kills and lost power at every step |
 //! | `verify_catches` | what verification must find |
@@ -61,6 +62,7 @@ mod refusals_meta;
 mod regression;
 mod routing;
 mod shared_indexes;
+mod sidecar;
 mod source_lock;
 mod source_real;
 mod source_shapes;

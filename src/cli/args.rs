@@ -12,7 +12,7 @@ use shardsplit::partition::{KeyPolicies, KeySpec, Policy};
 use shardsplit::route::{RoutingFunction, SplitSpec};
 use shardsplit::source::LockMode;
 
-use super::{inspect, plan, recover, split, verify};
+use super::{index_hashes, inspect, plan, recover, split, verify};
 
 /// Split one on-disk tantivy index into k child indexes, offline, in one pass, and prove that nothing was lost.
 ///
@@ -51,6 +51,7 @@ pub(crate) enum Command {
     Verify(verify::VerifyArgs),
     Recover(recover::RecoverArgs),
     Inspect(inspect::InspectArgs),
+    IndexHashes(index_hashes::IndexHashesArgs),
 }
 
 /// How results are shown.
@@ -67,7 +68,7 @@ pub(crate) struct OutputArgs {
 /// The index that is read.
 #[derive(Args, Debug)]
 pub(crate) struct IndexArgs {
-    /// Index directory to read; it is never changed
+    /// Index directory to read; it is never changed (`index-hashes` adds files, on request)
     #[arg(short, long, value_name = "DIR")]
     pub(crate) index: PathBuf,
     /// Do not take tantivy's writer lock on the index
@@ -159,7 +160,7 @@ pub(crate) enum Routing {
 }
 
 impl Routing {
-    fn function(self) -> RoutingFunction {
+    pub(crate) fn function(self) -> RoutingFunction {
         match self {
             Routing::Elasticsearch => RoutingFunction::Elasticsearch,
             Routing::ElasticsearchModulo => RoutingFunction::ElasticsearchModulo,

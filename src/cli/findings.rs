@@ -22,6 +22,7 @@ pub(crate) struct Summary<'a> {
     source_digest: &'a Option<Digest>,
     children_digest: &'a Option<Digest>,
     children: &'a [VerifiedChild],
+    keys_hashed: u64,
     seconds: f64,
 }
 
@@ -39,6 +40,7 @@ impl<'a> Summary<'a> {
             source_digest: &report.source_digest,
             children_digest: &report.children_digest,
             children: &report.children,
+            keys_hashed: report.keys_hashed,
             seconds: report.seconds,
         }
     }
@@ -152,6 +154,7 @@ mod tests {
                 digest: None,
                 fields: Vec::new(),
             }],
+            keys_hashed: 0,
             checks: vec![Check::Files, Check::Content],
             findings,
             seconds: 0.5,

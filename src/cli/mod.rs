@@ -7,7 +7,7 @@
 //! | file | what |
 //! |---|---|
 //! | `args` | the command and the flags that several commands share |
-//! | `plan`, `split`, `verify`, `recover`, `inspect` | one command each: its flags, its call, its text |
+//! | `plan`, `split`, `verify`, `recover`, `inspect`, `index_hashes` | one command each: its flags, its call, its text |
 //! | `console` | where output goes: stdout, stderr, closed pipes |
 //! | `human`, `json` | aligned tables and units; typed lines |
 //! | `findings` | what verification found |
@@ -20,6 +20,7 @@ mod console;
 mod exit;
 mod findings;
 mod human;
+mod index_hashes;
 mod inspect;
 mod interrupt;
 mod json;
@@ -69,5 +70,6 @@ fn run(command: &Command, console: &Console) -> shardsplit::Result<Exit> {
         Command::Verify(args) => verify::run(args, console),
         Command::Recover(args) => recover::run(args, console),
         Command::Inspect(args) => inspect::run(args, console),
+        Command::IndexHashes(args) => index_hashes::run(args, console),
     }
 }

@@ -169,6 +169,7 @@ fn text(plan: &Plan) -> String {
     fact("source", format!("{live}, {deleted} deleted, {}", human::bytes(plan.source_bytes)));
     fact("routing", routing(plan));
     fact("keys", keys(plan));
+    fact("hashed", human::counted(plan.keys_hashed, "key", "keys"));
     if let Some(count) = plan.census.duplicate_keys.filter(|&count| count > 0) {
         fact("duplicate keys", format!("{}, each with the key of an earlier one", human::documents(count)));
     }
@@ -228,6 +229,7 @@ pub(crate) fn keys(plan: &Plan) -> String {
 /// The plane in words.
 pub(crate) fn plane_name(plane: KeyPlane) -> &'static str {
     match plane {
+        KeyPlane::Sidecar => "its hash sidecar",
         KeyPlane::Column => "its column",
         KeyPlane::Terms => "its terms",
         KeyPlane::Store => "the doc store",

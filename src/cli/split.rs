@@ -57,6 +57,7 @@ fn text(report: &SplitReport) -> String {
 
     let mut facts = Table::new([("", Align::Left), ("", Align::Left)]);
     facts.row(["keys".to_owned(), plan::keys(&report.plan)]);
+    facts.row(["hashed".to_owned(), human::counted(report.plan.keys_hashed, "key", "keys")]);
     let verified = report.verify.as_ref().map_or_else(|| "not verified (--verify none)".to_owned(), findings::verdict);
     facts.row(["verified".to_owned(), verified]);
     let _ = write!(text, "\n{}\n{}", facts.render(), stages(report));
@@ -127,6 +128,7 @@ mod tests {
             number_of_routing_shards: Some(1024),
             key: "id".into(),
             routing_field: None,
+            keys_hashed: 3000,
             key_readings: vec![KeyReading { field: "id".into(), plane: KeyPlane::Column, hashed: 3000 }],
             children: vec![PlannedChild { shard: 0, docs: 3000, segments: 1, predicted_bytes: 2_000_000 }],
             census: Census { live: 3000, ..Census::default() },

@@ -7,9 +7,9 @@ use clap::{Args, ValueEnum};
 use shardsplit::error::{Error, Result};
 use shardsplit::partition::{KeyPolicies, KeySpec};
 use shardsplit::publish::layout::MANIFEST;
-use shardsplit::publish::{SetManifest, is_manifest, read_set};
+use shardsplit::publish::{SetManifest, is_manifest, read_child, read_set};
 use shardsplit::route::{ShardNumber, SplitRouting, SplitSpec};
-use shardsplit::source::Source;
+use shardsplit::source::{Source, sidecar_segment};
 use shardsplit::verify::{Ownership, SAMPLE, VerifyJob, VerifyLevel, verify};
 
 use super::args::{self, IndexArgs, PolicyArgs, RoutingArgs, ThreadArgs};
@@ -94,6 +94,7 @@ pub(crate) fn run(args: &VerifyArgs, console: &Console) -> Result<Exit> {
         threads: args.threads.threads,
         sample: SAMPLE,
         known_file: is_manifest,
+        sidecars: sidecars(&args.children, &shards),
         source_checked: false,
     };
     let bars = console.bars();
@@ -104,6 +105,18 @@ pub(crate) fn run(args: &VerifyArgs, console: &Console) -> Result<Exit> {
     }
     console.result("verify", &Summary::of(&report), || findings::text(&report))?;
     Ok(if report.is_clean() { Exit::Done } else { Exit::Difference })
+}
+
+/// The hash sidecars that children were published with, as far as their manifests can be read.
+fn sidecars(children: &Path, shards: &[ShardNumber]) -> Vec<PathBuf> {
+    let dirs = shards.iter().map(|shard| children.join(shard.to_string()));
+    let manifests = dirs.filter_map(|dir| Some((read_child(&dir).ok()?, dir)));
+    let sidecars = manifests.flat_map(|(manifest, dir)| {
+        let names = manifest.files.into_iter().map(|file| file.name);
+        let own = names.filter(|name| sidecar_segment(name).is_some());
+        own.map(move |name| dir.join(name)).collect::<Vec<_>>()
+    });
+    sidecars.collect()
 }
 
 /// How documents were dealt, as far as manifest and flags say.

@@ -1,5 +1,6 @@
 //! Spending a plan: write, verify, publish.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::{Job, timed};
@@ -50,7 +51,7 @@ impl Prepared {
         times.push(watch.stop(Stage::Write));
 
         let watch = Stopwatch::start();
-        let verified = self.verify(&staging, progress, cancel)?;
+        let verified = self.verify(&staging, &written.sidecars, progress, cancel)?;
         if verified.is_some() {
             times.push(watch.stop(Stage::Verify));
         }
@@ -61,6 +62,7 @@ impl Prepared {
             staging.publish()
         })?;
         let mut notes = self.source.notes().to_vec();
+        notes.append(&mut self.assigned.notes);
         notes.extend(written.notes);
         notes.extend(published.notes);
         let children = self
@@ -154,22 +156,35 @@ impl Prepared {
                 (made.segments, Some(made.reads), Vec::new())
             }
             None => {
-                let (segments, notes) =
+                let (mut segments, notes) =
                     write::link(&self.source, &self.assigned.assignment, staging, progress, cancel)?;
+                if let Some(hashes) = self.assigned.hashes.take() {
+                    write::link_sidecars(&self.source, &hashes, staging, &mut segments, cancel)?;
+                }
                 (segments, None, notes)
             }
         };
         let mut children = Vec::with_capacity(self.plan.children.len());
+        let mut sidecars = Vec::new();
         for child in 0..self.plan.children.len() {
             let own: Vec<WrittenSegment> = segments.iter().filter(|segment| segment.child == child).cloned().collect();
             staging.add_index_files(child, self.source.meta(), &own)?;
-            let bytes = own.iter().flat_map(|segment| &segment.files).map(|file| file.len).sum();
+            let bytes = own.iter().flat_map(WrittenSegment::all_files).map(|file| file.len).sum();
+            if let Some(dir) = staging.child_dir(child) {
+                sidecars.extend(own.iter().filter_map(|segment| Some(dir.join(&segment.sidecar.as_ref()?.name))));
+            }
             children.push((own.len(), bytes));
         }
-        Ok(Written { children, reads, notes })
+        Ok(Written { children, sidecars, reads, notes })
     }
 
-    fn verify(&self, staging: &Staging, progress: &dyn Progress, cancel: &Cancel) -> Result<Option<VerifyReport>> {
+    fn verify(
+        &self,
+        staging: &Staging,
+        sidecars: &[PathBuf],
+        progress: &dyn Progress,
+        cancel: &Cancel,
+    ) -> Result<Option<VerifyReport>> {
         if self.job.verify == VerifyLevel::None {
             return Ok(None);
         }
@@ -183,6 +198,7 @@ impl Prepared {
             threads: self.job.threads(),
             sample: SAMPLE,
             known_file: is_manifest,
+            sidecars: sidecars.to_vec(),
             source_checked: self.source_is_checked(),
         };
         let report = verify(&job, progress, cancel)?;
@@ -194,6 +210,8 @@ impl Prepared {
 struct Written {
     /// Per child: segments and bytes.
     children: Vec<(usize, u64)>,
+    /// Where hash sidecars are staged.
+    sidecars: Vec<PathBuf>,
     reads: Option<SourceReads>,
     notes: Vec<String>,
 }

@@ -1,26 +1,27 @@
 //! Which child gets each document, and the census.
 //!
 //! Invariant: every live document of the source has exactly one child and no deleted document has any; otherwise
-//! there is no [`Assigned`] but an error. Memory: 2 bytes per document of the source; while a segment is read, up to 4
-//! bytes per document and key field more; while distinct ids are counted, up to 8 bytes per document.
+//! there is no [`Assigned`] but an error. Memory: 2 bytes per document of the source, and 4 if hashes are kept; while a
+//! segment is read, up to 8 bytes per document of it instead; while distinct ids are counted, up to 8 bytes per document.
 
 use serde::Serialize;
 
 use super::duplicates::count_distinct;
+use super::hashes::RoutingHashes;
 use super::keys::{KeyFields, KeyReading, KeySpec};
 use super::problems::{KeyPolicies, KeyProblems, Policy};
 use super::walk::{Walk, Walked};
 use crate::error::{Error, Result};
 use crate::progress::{Cancel, Progress, Stage, Work};
 use crate::route::SplitRouting;
-use crate::source::{Segment, Source};
+use crate::source::{HashedBy, Segment, Source};
 use crate::threads;
 
 /// Marks a document that goes to no child: deleted.
 pub const NO_CHILD: u16 = u16::MAX;
 
 /// Per segment and document, the index of its child.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Assignment {
     num_children: usize,
     segments: Vec<Vec<u16>>,
@@ -97,18 +98,24 @@ pub struct Assigned {
     pub census: Census,
     /// Which planes were read: per field, cheapest first, over all segments.
     pub readings: Vec<KeyReading>,
+    /// Hashes of all documents, if they were to be kept.
+    pub hashes: Option<RoutingHashes>,
+    /// Why sidecars were not used although they are there.
+    pub notes: Vec<String>,
 }
 
-/// Routes every live document of `source`. Segments are read in parallel by at most `threads` threads (0: one per
-/// core); the result does not depend on it.
+impl Assigned {
+    /// Keys that were hashed; 0 where every hash was in a sidecar.
+    #[must_use]
+    pub fn keys_hashed(&self) -> u64 {
+        self.readings.iter().map(|reading| reading.hashed).sum()
+    }
+}
+
+/// Routes every live document of `source`, whose sidecars are read first; keeps no hashes. See [`Assigning::run`].
 ///
 /// # Errors
-/// - [`Error::Usage`] if a policy names no child, or if routing is partitioned and no routing field is named;
-/// - [`Error::Field`] if a field does not exist or cannot give exact keys;
-/// - [`Error::Keys`] with counts and first addresses if documents cannot be placed and no policy says where they go;
-/// - [`Error::Census`] if the children's documents do not add up to the source's: a defect, nothing may be written;
-/// - [`Error::Corrupt`], [`Error::Tantivy`], [`Error::Io`], [`Error::Panic`] if the source cannot be read;
-/// - [`Error::Interrupted`].
+/// Those of [`Assigning::run`].
 pub fn assign(
     source: &Source,
     keys: &KeySpec,
@@ -118,21 +125,77 @@ pub fn assign(
     progress: &dyn Progress,
     cancel: &Cancel,
 ) -> Result<Assigned> {
-    if routing.is_partitioned() && keys.routing_field.is_none() {
-        return Err(Error::Usage(format!(
-            "routing_partition_size {} needs --routing-field: both the routing value and the id decide where a document goes",
-            routing.spec().routing_partition_size
-        )));
+    let job =
+        Assigning { source, keys, routing, policies: *policies, threads, read_sidecars: true, keep_hashes: false };
+    job.run(progress, cancel)
+}
+
+/// What is routed, and how.
+#[derive(Clone, Copy, Debug)]
+pub struct Assigning<'a> {
+    /// The source.
+    pub source: &'a Source,
+    /// Fields that decide.
+    pub keys: &'a KeySpec,
+    /// From hash to child.
+    pub routing: &'a SplitRouting,
+    /// Where documents go that routing alone cannot place.
+    pub policies: KeyPolicies,
+    /// Most threads, each with a segment; 0: one per core. The result does not depend on it.
+    pub threads: usize,
+    /// Whether hash sidecars are believed. A judge does not.
+    pub read_sidecars: bool,
+    /// Whether hashes are kept: 4 bytes per document, unless they are in a sidecar.
+    pub keep_hashes: bool,
+}
+
+impl Assigning<'_> {
+    /// How keys become hashes here.
+    #[must_use]
+    pub fn hashed_by(&self) -> HashedBy {
+        let spec = self.routing.spec();
+        self.keys.hashed_by(spec.function.hash_name(), spec.routing_partition_size)
     }
-    let fields = KeyFields::resolve(source, keys)?;
-    let missing = policy_child(routing, policies.missing, "--missing-key")?;
-    let stray = policy_child(routing, policies.stray, "--stray")?;
-    let walk = Walk { fields: &fields, routing, missing, stray, progress, cancel };
-    progress.begin(Stage::Route, Work::docs(source.num_docs()));
-    let assigned = walk_all(&walk, source.segments(), threads)
-        .and_then(|walked| conclude(source, &fields, routing.children().len(), walked, cancel));
-    progress.end(Stage::Route);
-    assigned
+
+    /// Routes every live document.
+    ///
+    /// # Errors
+    /// - [`Error::Usage`] if a policy names no child, or if routing is partitioned and no routing field is named;
+    /// - [`Error::Field`] if a field does not exist or cannot give exact keys;
+    /// - [`Error::Keys`] with counts and first addresses if documents cannot be placed and no policy says where they go;
+    /// - [`Error::Census`] if the children's documents do not add up to the source's: a defect, nothing may be written;
+    /// - [`Error::Corrupt`], [`Error::Tantivy`], [`Error::Io`], [`Error::Panic`] if the source cannot be read;
+    /// - [`Error::Interrupted`].
+    pub fn run(&self, progress: &dyn Progress, cancel: &Cancel) -> Result<Assigned> {
+        let Assigning { source, keys, routing, policies, .. } = *self;
+        if routing.is_partitioned() && keys.routing_field.is_none() {
+            return Err(Error::Usage(format!(
+                "routing_partition_size {} needs --routing-field: both the routing value and the id decide where a document goes",
+                routing.spec().routing_partition_size
+            )));
+        }
+        let fields = KeyFields::resolve(source, keys)?;
+        let missing = policy_child(routing, policies.missing, "--missing-key")?;
+        let stray = policy_child(routing, policies.stray, "--stray")?;
+        let by = self.hashed_by();
+        let walk = Walk {
+            fields: &fields,
+            routing,
+            bulk: routing.bulk(),
+            by: &by,
+            read_sidecars: self.read_sidecars,
+            keep_hashes: self.keep_hashes,
+            missing,
+            stray,
+            progress,
+            cancel,
+        };
+        progress.begin(Stage::Route, Work::docs(source.num_docs()));
+        let assigned =
+            walk_all(&walk, source.segments(), self.threads).and_then(|walked| conclude(source, &walk, walked));
+        progress.end(Stage::Route);
+        assigned
+    }
 }
 
 fn policy_child(routing: &SplitRouting, policy: Policy, option: &str) -> Result<Option<u16>> {
@@ -161,16 +224,12 @@ fn walk_all(walk: &Walk<'_>, segments: &[Segment], threads: usize) -> Result<Vec
     Ok(walked.into_iter().map(|(_, walked)| walked).collect())
 }
 
-fn conclude(
-    source: &Source,
-    fields: &KeyFields,
-    num_children: usize,
-    walked: Vec<Walked>,
-    cancel: &Cancel,
-) -> Result<Assigned> {
+fn conclude(source: &Source, walk: &Walk<'_>, walked: Vec<Walked>) -> Result<Assigned> {
+    let num_children = walk.routing.children().len();
     let mut census = Census { children: vec![0; num_children], ..Census::default() };
     let mut problems = KeyProblems::default();
     let (mut children, mut readings, mut seen, mut with_id) = (Vec::new(), Vec::new(), Vec::new(), 0);
+    let (mut hashes, mut notes) = (Vec::new(), Vec::new());
     for segment in walked {
         census.live += segment.census.live;
         census.deleted += segment.census.deleted;
@@ -185,15 +244,18 @@ fn conclude(
         readings.extend(segment.readings);
         seen.push(segment.seen);
         with_id += segment.with_id;
+        hashes.extend(segment.hashes);
+        notes.extend(segment.note);
     }
     if !problems.is_empty() {
         return Err(Error::Keys(Box::new(problems)));
     }
     let assignment = Assignment::new(num_children, children);
     check_census(source, &census, &assignment)?;
-    census.distinct_keys = count_distinct(source, &fields.id, seen, with_id, cancel)?;
+    census.distinct_keys = count_distinct(source, &walk.fields.id, seen, with_id, walk.cancel)?;
     census.duplicate_keys = census.distinct_keys.map(|distinct| with_id.saturating_sub(distinct));
-    Ok(Assigned { assignment, census, readings: sum_readings(readings) })
+    let hashes = walk.keep_hashes.then(|| RoutingHashes { by: walk.by.clone(), segments: hashes });
+    Ok(Assigned { assignment, census, readings: sum_readings(readings), hashes, notes })
 }
 
 /// Three counts that were made apart must be one number: live documents of the source, of the census by child, and

@@ -6,9 +6,13 @@
 //!
 //! Invariants: within an output, new DocIds are 0..num_docs without gaps and keep source order (the index sort order
 //! where there is one); every assigned document is in exactly one output. Memory: 4 bytes per source document forward
-//! and 4 back, or 8 and 8 where segment and document numbers do not fit 32 bits together.
+//! and 4 back, or 8 and 8 where segment and document numbers do not fit 32 bits together. The way back is made when it
+//! is asked for first, so that routing hashes, which have to be written before that, are gone by then.
+
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use super::assignment::{Assignment, NO_CHILD};
+use super::hashes::{RoutingHashes, SegmentHashes};
 use super::pairs::{NOTHING, Pairs};
 use super::sort::SortKeys;
 use crate::error::{Error, Result};
@@ -62,7 +66,9 @@ pub struct Group {
     /// Per segment of the group, per document: output and new DocId.
     forward: Vec<Pairs>,
     /// Per output, by new DocId: segment and document.
-    back: Vec<Pairs>,
+    back: OnceLock<Vec<Pairs>>,
+    /// What [`DocMap::carry`] gave, until it is taken.
+    hashes: Mutex<Option<RoutingHashes>>,
 }
 
 impl Group {
@@ -86,11 +92,32 @@ impl Group {
 
     /// Documents of an output by ascending new DocId.
     pub fn rows(&self, output: usize) -> impl ExactSizeIterator<Item = RowAddr> + Clone + '_ {
-        let pairs = self.back.get(output);
+        let pairs = self.back.get_or_init(|| self.build_back()).get(output);
         (0..pairs.map_or(0, Pairs::len)).map(move |index| {
             let (segment, doc) = pairs.and_then(|pairs| pairs.get(index)).unwrap_or_default();
             RowAddr { segment: segment as usize, doc }
         })
+    }
+
+    fn build_back(&self) -> Vec<Pairs> {
+        let (segments, rows) = (self.forward.len(), self.forward.iter().map(Pairs::len).max().unwrap_or(0));
+        let filled = |output: &Output| Pairs::filled(output.num_docs as usize, segments, rows);
+        let mut back: Vec<Pairs> = self.outputs.iter().map(filled).collect();
+        for (segment, pairs) in (0..).zip(&self.forward) {
+            for (doc, index) in (0..).zip(0..pairs.len()) {
+                let Some((output, new_doc)) = pairs.get(index) else { continue };
+                if let Some(pairs) = back.get_mut(output as usize) {
+                    pairs.set(new_doc as usize, segment, doc);
+                }
+            }
+        }
+        back
+    }
+
+    /// Routing hashes of the group's segments, in its order; `None` if none were given or they were taken before.
+    #[must_use]
+    pub fn take_hashes(&self) -> Option<RoutingHashes> {
+        self.hashes.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 }
 
@@ -139,6 +166,20 @@ impl DocMap {
         }
     }
 
+    /// Gives routing hashes along, by segment of the source: with them the writers make hash sidecars.
+    pub fn carry(&mut self, hashes: RoutingHashes) {
+        let RoutingHashes { by, segments } = hashes;
+        let mut segments: Vec<Option<SegmentHashes>> = segments.into_iter().map(Some).collect();
+        for group in &mut self.groups {
+            let own: Vec<SegmentHashes> =
+                group.segments.iter().filter_map(|&segment| segments.get_mut(segment)?.take()).collect();
+            // Hashes of some other source would be worse than none.
+            if own.len() == group.segments.len() {
+                group.hashes = Mutex::new(Some(RoutingHashes { by: by.clone(), segments: own }));
+            }
+        }
+    }
+
     /// Documents over all outputs.
     #[must_use]
     pub fn num_docs(&self) -> u64 {
@@ -170,11 +211,8 @@ fn build_group(assignment: &Assignment, segments: Vec<usize>, max_docs: u32, sor
     }
 
     let most_docs = outputs.iter().map(|output| output.num_docs).max().unwrap_or(0);
-    let most_rows = children.iter().map(|docs| docs.len()).max().unwrap_or(0);
     let mut forward: Vec<Pairs> =
         children.iter().map(|docs| Pairs::filled(docs.len(), outputs.len(), most_docs as usize)).collect();
-    let mut back: Vec<Pairs> =
-        outputs.iter().map(|output| Pairs::filled(output.num_docs as usize, children.len(), most_rows)).collect();
 
     let child_of = |segment: u32, doc: u32| -> u16 {
         children.get(segment as usize).and_then(|docs| docs.get(doc as usize)).copied().unwrap_or(NO_CHILD)
@@ -186,9 +224,6 @@ fn build_group(assignment: &Assignment, segments: Vec<usize>, max_docs: u32, sor
         }
         if let Some(pairs) = forward.get_mut(segment as usize) {
             pairs.set(doc as usize, *output, *new_doc);
-        }
-        if let Some(pairs) = back.get_mut(*output as usize) {
-            pairs.set(*new_doc as usize, segment, doc);
         }
         *new_doc += 1;
     };
@@ -203,5 +238,6 @@ fn build_group(assignment: &Assignment, segments: Vec<usize>, max_docs: u32, sor
             }
         }
     }
-    Group { segments, outputs, interleaved: sort.is_some(), forward, back }
+    let (back, hashes) = (OnceLock::new(), Mutex::default());
+    Group { segments, outputs, interleaved: sort.is_some(), forward, back, hashes }
 }

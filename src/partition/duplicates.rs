@@ -5,8 +5,9 @@
 //! - dictionaries (columns of text, terms): one bit per term says whether a live document has it; of one segment the
 //!   bits are counted, of several the sorted dictionaries are merged. Memory: one bit per term.
 //! - columns of numbers: the numbers are sorted. Memory: 8 bytes per document.
-//! - the store: hashes are sorted, and only documents whose hash is not unique are read once more. Memory: 8 bytes per
-//!   document, and the text of repeated ids up to [`REPEATED_BYTES`].
+//! - the store: hashes are sorted, a part of all possible ones at a time, and only documents whose hash is not unique are
+//!   read once more. Memory: 4 bytes per document and some [`PARTS`]th of that, and the text of repeated ids up to
+//!   [`REPEATED_BYTES`].
 //!
 //! Where ids of one job came from planes that cannot be compared, or too many are repeated in a store, there is no
 //! number.
@@ -24,6 +25,8 @@ use crate::source::{Component, Segment, Source, terms};
 /// Most bytes of distinct repeated ids that are kept in memory to compare them.
 const REPEATED_BYTES: usize = 32 << 20;
 const TERMS_PER_CHECK: u64 = 1 << 16;
+/// Parts of all hashes that are sorted one after the other.
+const PARTS: u32 = 16;
 
 /// Distinct ids among `with_id` live documents; `seen` by segment of `source`.
 pub(super) fn count_distinct(
@@ -163,24 +166,26 @@ fn repeated_in_stores(
         (0..segment.max_doc()).filter(move |&doc| keyed.contains(doc as usize))
     };
     let mut sorted: Vec<RoutingHash> = Vec::new();
-    for (segment, hashes, keyed) in &segments {
-        sorted.extend(of(segment, keyed).filter_map(|doc| hashes.get(doc as usize)));
-    }
-    sorted.sort_unstable();
-    // What comes at least twice, once; in place, so that memory stays within its bound.
-    let (mut kept, mut run) = (0, 0);
-    for index in 0..sorted.len() {
-        let Some(&hash) = sorted.get(index) else { break };
-        run = if index > 0 && sorted.get(index - 1) == Some(&hash) { run + 1 } else { 0 };
-        if run == 1
-            && let Some(slot) = sorted.get_mut(kept)
-        {
-            *slot = hash;
-            kept += 1;
+    let mut part: Vec<RoutingHash> = Vec::new();
+    for nth in 0..PARTS {
+        cancel.check()?;
+        part.clear();
+        for (segment, hashes, keyed) in &segments {
+            let hashes = of(segment, keyed).filter_map(|doc| hashes.get(doc as usize).copied());
+            part.extend(hashes.filter(|hash| hash.cast_unsigned() % PARTS == nth));
+        }
+        part.sort_unstable();
+        // What comes at least twice, once.
+        for pair in part.chunk_by(|left, right| left == right).filter(|equal| equal.len() > 1) {
+            sorted.extend(pair.first());
+        }
+        // Each has at least one id of its own below.
+        if sorted.len() * size_of::<Box<str>>() > REPEATED_BYTES {
+            return Ok(None);
         }
     }
-    sorted.truncate(kept);
-    sorted.shrink_to_fit();
+    drop(part);
+    sorted.sort_unstable();
 
     let (mut repeated, mut bytes) = (0u64, 0usize);
     let mut ids: HashSet<Box<str>> = HashSet::new();

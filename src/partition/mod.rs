@@ -2,12 +2,14 @@
 //!
 //! Input: a [`crate::source::Source`] and a [`crate::route::SplitRouting`]. Output: an [`Assignment`] (which child gets
 //! each document) with its [`Census`], and from it a [`DocMap`], the only thing the writers need to know. Reads the
-//! cheapest plane that gives exact keys; writes nothing. Memory: 2 bytes per source document, then 8 for the doc map.
+//! cheapest plane that gives exact keys; writes nothing. Memory: 2 bytes per source document, 4 for its hash if that is
+//! kept, 4 for the doc map; when children are written, 4 more of the doc map take the place of the hash.
 
 mod assignment;
 mod bits;
 mod docmap;
 mod duplicates;
+mod hashes;
 mod keys;
 mod pairs;
 mod problems;
@@ -16,7 +18,8 @@ mod sort;
 mod tests;
 mod walk;
 
-pub use assignment::{Assigned, Assignment, Census, NO_CHILD, SegmentCensus, assign};
+pub use assignment::{Assigned, Assigning, Assignment, Census, NO_CHILD, SegmentCensus, assign};
 pub use docmap::{DocMap, Group, MAX_DOCS_PER_SEGMENT, NO_OUTPUT, Output, RowAddr, SegmentMode};
+pub use hashes::{RoutingHashes, SegmentHashes, hash_segment};
 pub use keys::{KeyPlane, KeyReading, KeySpec, usable_key_fields};
 pub use problems::{DocAddress, KeyPolicies, KeyProblems, Policy};

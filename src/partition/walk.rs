@@ -1,23 +1,33 @@
-//! One segment: keys → hashes → children, and the segment's part of the census.
+//! One segment: hashes → children, and the segment's part of the census.
 //!
-//! Only live documents are looked at: a deleted document needs no key. Memory: 2 bytes per document for the result,
-//! and what [`super::keys`] takes.
+//! Hashes come from the segment's sidecar, else from its keys. Only live documents are looked at: a deleted document
+//! needs no key. Memory: 2 bytes per document for the result, 4 for hashes that are not in a sidecar, and what
+//! [`super::keys`] takes.
 
 use super::NO_CHILD;
 use super::assignment::SegmentCensus;
-use super::keys::{Key, KeyFields, KeyReading, Seen, SegmentKeys};
+use super::hashes::SegmentHashes;
+use super::keys::{KeyFields, KeyPlane, KeyReading, Seen, read_keys};
 use super::problems::KeyProblems;
 use crate::error::{Error, Result};
 use crate::progress::{Cancel, Progress, Stage, Work};
-use crate::route::{RoutingHash, SplitRouting};
-use crate::source::{Component, Segment, guard};
+use crate::route::{BulkRouting, RoutingHash, STRAY, SplitRouting};
+use crate::source::{Component, Found, HashState, HashStates, HashedBy, Segment, guard};
 
-const DOCS_PER_CHECK: u32 = 1 << 12;
+/// Documents that are routed at a time.
+const CHUNK: usize = 1 << 12;
 
 /// What every segment is walked with.
 pub(super) struct Walk<'a> {
     pub(super) fields: &'a KeyFields,
     pub(super) routing: &'a SplitRouting,
+    pub(super) bulk: BulkRouting,
+    /// How keys become hashes.
+    pub(super) by: &'a HashedBy,
+    /// Whether sidecars are believed.
+    pub(super) read_sidecars: bool,
+    /// Whether hashes outlive the walk.
+    pub(super) keep_hashes: bool,
     /// Child index of documents without a key; `None`: they are a problem.
     pub(super) missing: Option<u16>,
     /// Child index of documents of another shard; `None`: they are a problem.
@@ -37,12 +47,10 @@ pub(super) struct Walked {
     pub(super) with_id: u64,
     pub(super) readings: Vec<KeyReading>,
     pub(super) seen: Seen,
-}
-
-enum Destination {
-    Missing,
-    Several,
-    At { hash: RoutingHash, offset: i32 },
+    /// If they are to be kept; of no document where none is alive.
+    pub(super) hashes: Option<SegmentHashes>,
+    /// Why the segment's sidecar was not used, although there is one.
+    pub(super) note: Option<String>,
 }
 
 impl Walk<'_> {
@@ -61,7 +69,7 @@ impl Walk<'_> {
             ));
         }
         let mut walked = Walked {
-            children: vec![NO_CHILD; max_doc as usize],
+            children: Vec::new(),
             census: SegmentCensus {
                 segment: segment.id().to_owned(),
                 live: 0,
@@ -74,87 +82,109 @@ impl Walk<'_> {
             with_id: 0,
             readings: Vec::new(),
             seen: Seen::Nothing,
+            hashes: None,
+            note: None,
         };
-        if segment.num_docs() > 0 {
-            let mut keys = SegmentKeys::open(segment, self.fields, self.cancel)?;
-            self.deal(segment, &mut keys, &mut walked)?;
-            (walked.readings, walked.seen) = keys.finish();
+        let hashes = if segment.num_docs() > 0 {
+            let hashes = self.hashes(segment, &mut walked)?;
+            // Not before: while keys are read, their planes need the room.
+            walked.children = vec![NO_CHILD; max_doc as usize];
+            self.deal(segment, &hashes, &mut walked)?;
+            hashes
         } else {
+            walked.children = vec![NO_CHILD; max_doc as usize];
             walked.census.deleted = u64::from(max_doc);
-        }
+            SegmentHashes::new(Vec::new(), HashStates::default())
+        };
+        walked.hashes = self.keep_hashes.then_some(hashes);
         Ok(walked)
     }
 
-    fn deal(&self, segment: &Segment, keys: &mut SegmentKeys<'_>, walked: &mut Walked) -> Result<()> {
+    /// The hashes of the segment's documents: from its sidecar, which is the cheapest place, else from its keys.
+    fn hashes(&self, segment: &Segment, walked: &mut Walked) -> Result<SegmentHashes> {
+        let found = if self.read_sidecars { segment.sidecar(self.by) } else { Found::Absent };
+        match found {
+            Found::Sidecar(sidecar) => {
+                let fields = [Some(&self.fields.id), self.fields.routing.as_ref()].into_iter().flatten();
+                let reading = |name: &String| KeyReading { field: name.clone(), plane: KeyPlane::Sidecar, hashed: 0 };
+                walked.readings.extend(fields.map(|field| reading(&field.name)));
+                walked.seen = Seen::Unknown;
+                self.progress.advance(Stage::Route, Work::docs(u64::from(segment.num_docs())));
+                return Ok(SegmentHashes::mapped(sidecar));
+            }
+            Found::Unusable(problem) => {
+                let name = self.by.file_name(segment.id());
+                walked.note = Some(format!("hash sidecar {name} {problem}; it is ignored, and keys are hashed"));
+            }
+            Found::Absent => {}
+        }
+        let advance = |docs| self.progress.advance(Stage::Route, Work::docs(docs));
+        let keys = read_keys(segment, self.fields, self.by.routing_partition_size, self.cancel, &advance)?;
+        (walked.with_id, walked.readings, walked.seen) = (keys.with_id, keys.readings, keys.seen);
+        Ok(keys.hashes)
+    }
+
+    fn deal(&self, segment: &Segment, hashes: &SegmentHashes, walked: &mut Walked) -> Result<()> {
         let mut children = std::mem::take(&mut walked.children);
-        let mut reported = 0;
-        for (doc, slot) in (0..segment.max_doc()).zip(&mut children) {
-            if doc.is_multiple_of(DOCS_PER_CHECK) {
-                self.cancel.check()?;
-                self.progress.advance(Stage::Route, Work::docs(walked.census.live - reported));
-                reported = walked.census.live;
-            }
-            if !segment.is_alive(doc) {
-                walked.census.deleted += 1;
-                continue;
-            }
-            walked.census.live += 1;
-            let Some(child) = self.child(segment, doc, keys, walked)? else { continue };
-            if let Some(count) = walked.census.children.get_mut(usize::from(child)) {
-                *slot = child;
-                *count += 1;
+        let states = hashes.states();
+        let all_hashed = states.all_hashed();
+        let (mut some, mut targets) = ([0; CHUNK], [0; CHUNK]);
+        for (first, slots) in (0..).step_by(CHUNK).zip(children.chunks_mut(CHUNK)) {
+            self.cancel.check()?;
+            hashes.copy(first, &mut some);
+            self.bulk.children(&some, &mut targets);
+            for ((doc, slot), (&hash, &target)) in (first..).zip(slots).zip(some.iter().zip(&targets)) {
+                if !segment.is_alive(doc) {
+                    walked.census.deleted += 1;
+                    continue;
+                }
+                walked.census.live += 1;
+                let child = match u16::try_from(target) {
+                    Ok(child) if all_hashed => Some(child),
+                    _ => self.child(segment, doc, states.get(doc), hash, target, walked),
+                };
+                if let Some(child) = child
+                    && let Some(count) = walked.census.children.get_mut(usize::from(child))
+                {
+                    *slot = child;
+                    *count += 1;
+                }
             }
         }
-        self.progress.advance(Stage::Route, Work::docs(walked.census.live - reported));
         walked.children = children;
         Ok(())
     }
 
     /// The child of a live document; `None` if it has become a problem.
-    #[inline]
     fn child(
         &self,
         segment: &Segment,
         doc: u32,
-        keys: &mut SegmentKeys<'_>,
+        state: HashState,
+        hash: RoutingHash,
+        target: u32,
         walked: &mut Walked,
-    ) -> Result<Option<u16>> {
-        let keys = keys.read(doc)?;
-        walked.with_id += u64::from(matches!(keys.id, Key::One(_)));
-        Ok(match self.destination(keys.id, keys.routing) {
-            Destination::At { hash, offset } => match self.routing.child_of(hash, offset) {
-                Ok(child) => u16::try_from(child).ok(),
-                Err(owner) => {
-                    match self.stray {
-                        Some(_) => walked.stray_placed += 1,
-                        None => walked.problems.add_stray(segment.id(), doc, owner),
-                    }
-                    self.stray
+    ) -> Option<u16> {
+        match state {
+            HashState::Hashed if target != STRAY => u16::try_from(target).ok(),
+            HashState::Hashed => {
+                match (self.stray, self.routing.child_of(hash, 0)) {
+                    (None, Err(owner)) => walked.problems.add_stray(segment.id(), doc, owner),
+                    _ => walked.stray_placed += 1,
                 }
-            },
-            Destination::Missing => {
+                self.stray
+            }
+            HashState::Missing | HashState::Unread => {
                 match self.missing {
                     Some(_) => walked.missing_placed += 1,
                     None => walked.problems.add_missing(segment.id(), doc),
                 }
                 self.missing
             }
-            Destination::Several => {
+            HashState::Several => {
                 walked.problems.add_several(segment.id(), doc);
                 None
             }
-        })
-    }
-
-    /// Effective routing: the routing value where there is one, else the id. A partitioned index needs both.
-    #[inline]
-    fn destination(&self, id: Key, routing: Key) -> Destination {
-        match (id, routing, self.routing.is_partitioned()) {
-            (Key::Several, _, _) | (_, Key::Several, _) => Destination::Several,
-            (Key::One(id), Key::One(hash), true) => Destination::At { hash, offset: self.routing.partition_offset(id) },
-            (_, _, true) => Destination::Missing,
-            (_, Key::One(hash), false) | (Key::One(hash), Key::Missing, false) => Destination::At { hash, offset: 0 },
-            (Key::Missing, Key::Missing, false) => Destination::Missing,
         }
     }
 }

@@ -11,8 +11,8 @@ use tantivy::schema::Field;
 use tantivy::termdict::TermDictionary;
 
 use crate::error::{Error, Result};
-use crate::partition::DocMap;
-use crate::source::{Component, Segment, Source, guard};
+use crate::partition::{Assigned, DocMap};
+use crate::source::{Component, Segment, Source, guard, sidecar_bytes};
 
 /// Look-ups per field and group.
 const LOOK_UPS: usize = 4_000;
@@ -45,7 +45,7 @@ pub(crate) fn predict_rewritten(source: &Source, map: &DocMap) -> Result<Vec<u64
         }
         for (output, bytes) in group.outputs.iter().zip(predicted) {
             if let Some(child) = children.get_mut(output.child) {
-                *child += bytes;
+                *child += bytes + sidecar_bytes(output.num_docs) as f64;
             }
         }
     }
@@ -54,10 +54,17 @@ pub(crate) fn predict_rewritten(source: &Source, map: &DocMap) -> Result<Vec<u64
     Ok(children.into_iter().map(whole).collect())
 }
 
-/// Predicted bytes per child of a link: alive bitsets only.
-pub(crate) fn predict_linked(source: &Source, census: &crate::partition::Census) -> Vec<u64> {
+/// Predicted bytes per child of a link: alive bitsets and hash sidecars.
+pub(crate) fn predict_linked(source: &Source, assigned: &Assigned) -> Vec<u64> {
+    let census = &assigned.census;
     let mut children = vec![0u64; census.children.len()];
-    for (segment, counts) in source.segments().iter().zip(&census.segments) {
+    let hashes = assigned.hashes.iter().flat_map(|hashes| &hashes.segments);
+    for ((segment, counts), hashes) in source.segments().iter().zip(&census.segments).zip(hashes) {
+        // One sidecar, whose first name is in the first child; none where the source has it already.
+        let first = children.iter_mut().zip(&counts.children).find(|(_, docs)| **docs > 0);
+        if let (Some((child, _)), None) = (first, hashes.sidecar()) {
+            *child += sidecar_bytes(segment.max_doc());
+        }
         let bitset = u64::from(segment.max_doc()).div_ceil(64) * 8 + ALIVE_OVERHEAD;
         for (child, &docs) in children.iter_mut().zip(&counts.children) {
             *child += if docs > 0 && docs < u64::from(segment.max_doc()) { bitset } else { 0 };

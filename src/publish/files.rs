@@ -116,6 +116,16 @@ impl ChildFiles for Staging {
         self.create_file(&path)
     }
 
+    fn share(&self, of: usize, child: usize, name: &str) -> Result<bool> {
+        use std::io::ErrorKind::{PermissionDenied, TooManyLinks, Unsupported};
+        let (from, path) = (self.announced(of, name)?, self.announced(child, name)?);
+        match self.fs.hard_link(&from, &path) {
+            Ok(()) => Ok(true),
+            Err(error) if matches!(error.kind(), PermissionDenied | TooManyLinks | Unsupported) => Ok(false),
+            Err(error) => Err(Error::io("link", path)(error)),
+        }
+    }
+
     fn link(&self, child: usize, name: &str, from: &Path) -> Result<Linked> {
         use std::io::ErrorKind::{CrossesDevices, PermissionDenied, TooManyLinks, Unsupported};
         let path = self.announced(child, name)?;

@@ -5,6 +5,7 @@
 //!          shardsplit.json           set manifest: where it comes from, routing, census, children
 //!          <shard number>/           one child: a tantivy index
 //!            <segment id>.<ext>      segment files
+//!            <segment id>.<tag>.hashes  hash sidecar of a segment (source/sidecar)
 //!            .managed.json           tantivy's list of files
 //!            shardsplit.json         child manifest: routing, files with lengths and checksums
 //!            meta.json               tantivy's index description; written last

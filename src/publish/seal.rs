@@ -40,7 +40,7 @@ impl Staging {
             return Err(Error::Census { path: dir, live: expected, children: docs });
         }
         let (meta, managed) = (meta_json(source, segments)?, managed_json(segments)?);
-        let mut files: Vec<WrittenFile> = segments.iter().flat_map(|segment| segment.files.iter().cloned()).collect();
+        let mut files: Vec<WrittenFile> = segments.iter().flat_map(|segment| segment.all_files().cloned()).collect();
         files.extend([written(META, &meta), written(MANAGED, &managed)]);
         files.sort();
         let manifest = ChildManifest {

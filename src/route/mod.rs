@@ -12,6 +12,7 @@
 //! [`routing_hash`] is the hash of the first three; [`solr::composite_id_hash`] and [`solr::plain_id_hash`] are Solr's.
 
 mod balance;
+mod bulk;
 mod elasticsearch;
 mod error;
 mod hash;
@@ -24,6 +25,7 @@ pub mod slots;
 pub mod solr;
 mod split;
 
+pub(crate) use bulk::{BulkRouting, STRAY};
 pub use elasticsearch::{
     Elasticsearch, ElasticsearchModulo, Router, default_number_of_routing_shards, partition_offset,
 };

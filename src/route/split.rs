@@ -34,6 +34,16 @@ pub enum RoutingFunction {
     ElasticsearchModulo,
 }
 
+impl RoutingFunction {
+    /// Name of the hash that it takes: part of the format of hash sidecars, bound to the vectors in `data/vectors`.
+    #[must_use]
+    pub fn hash_name(self) -> &'static str {
+        match self {
+            RoutingFunction::Elasticsearch | RoutingFunction::ElasticsearchModulo => "murmur3-x86-32 utf-16le",
+        }
+    }
+}
+
 /// What a split asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SplitSpec {

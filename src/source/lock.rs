@@ -14,6 +14,8 @@ pub enum LockMode {
     /// left instead, since no writer can be there either.
     #[default]
     Writer,
+    /// Take it as a writer does, so that neither writers nor readers of ours work meanwhile: for what adds files.
+    Exclusive,
     /// Do not lock: the caller answers for it that nothing writes.
     None,
 }
@@ -48,7 +50,8 @@ pub(super) fn acquire(dir: &Path, mode: LockMode, notes: &mut Vec<String>) -> Re
         Err(source) => return Err(Error::Io { operation: "open the lock file", path, source }),
     };
     // Shared: it keeps writers out, who lock exclusively, and lets other readers of ours in.
-    match file.try_lock_shared() {
+    let locked = if mode == LockMode::Exclusive { file.try_lock() } else { file.try_lock_shared() };
+    match locked {
         Ok(()) => Ok(Some(WriterLock { _file: file })),
         Err(TryLockError::WouldBlock) => Err(Error::SourceLocked { path }),
         Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => {

@@ -19,6 +19,7 @@ mod mmap;
 mod open;
 mod preflight;
 mod segment;
+mod sidecar;
 pub(crate) mod store;
 mod stored;
 
@@ -33,4 +34,8 @@ pub use open::Source;
 pub(crate) use preflight::{COLUMNAR_MAGIC, FOOTER_MAGIC, MAX_FOOTER, STORE_FOOTER};
 pub use preflight::{StoreCodec, StoreInfo, WrittenBy};
 pub use segment::{Component, Segment, deletes_file_name};
+pub(crate) use sidecar::PARTIAL_SIDECAR;
+pub use sidecar::{
+    Bound, Found, HashState, HashStates, HashedBy, Header, SIDECAR_VERSION, Sidecar, sidecar_bytes, sidecar_segment,
+};
 pub(crate) use stored::{StoredValue, check_document, holds_json_text, visit_dates, visit_values};

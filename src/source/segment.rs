@@ -177,6 +177,12 @@ impl Segment {
         files.map(|file| file.footer.written_by).max().unwrap_or_default()
     }
 
+    /// CRC-32 of one of its files, all bytes: the footer's, continued over the footer. If the body was damaged since it was
+    /// written, this is the checksum it should have.
+    pub(super) fn file_crc32(&self, component: Component) -> u32 {
+        self.checked_file(Some(component)).map_or(0, |file| file.crc32)
+    }
+
     pub(super) fn files(&self) -> &[CheckedFile] {
         &self.checked.files
     }

@@ -18,7 +18,9 @@ use super::{VerifyJob, metadata};
 use crate::error::{Error, Result};
 use crate::progress::{Cancel, Progress, Stage, Work};
 use crate::route::ShardNumber;
-use crate::source::{LockMode, MANAGED, MAX_FOOTER, META, Meta, SegmentEntry, Source, WRITER_LOCK, guard};
+use crate::source::{
+    Component, LockMode, MANAGED, MAX_FOOTER, META, Meta, SegmentEntry, Source, WRITER_LOCK, guard, sidecar_segment,
+};
 use crate::threads;
 
 /// Locks that tantivy leaves behind; they mean nothing.
@@ -124,7 +126,11 @@ fn names(
                 .in_file(child.path.join(name)),
         );
     }
-    let ours = |name: &str| name == META || name == MANAGED || LOCKS.contains(&name) || (job.known_file)(name);
+    let sidecar =
+        |name: &str| sidecar_segment(name).is_some_and(|id| expected.contains(&Component::Terms.file_name(id)));
+    let ours = |name: &str| {
+        name == META || name == MANAGED || LOCKS.contains(&name) || (job.known_file)(name) || sidecar(name)
+    };
     for name in present.difference(expected).filter(|name| !ours(name)) {
         findings.push(
             Finding::new(Grade::Warning, FindingKind::UnknownFile, "nothing names this file")

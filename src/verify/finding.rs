@@ -93,6 +93,10 @@ pub enum FindingKind {
     Digest,
     /// A stored token total is not what the postings say.
     TokenTotal,
+    /// A hash sidecar is missing, damaged or of another segment: the next split ignores it and hashes keys again.
+    Sidecar,
+    /// A sound hash sidecar has other hashes than the keys: the next split would put documents into the wrong child.
+    SidecarHash,
     /// Segments are shared with the source, deleted documents and token totals with them.
     Shared,
     /// A check could not be made.

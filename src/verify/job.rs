@@ -4,9 +4,9 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use super::report::{Check, VerifiedChild, VerifyLevel, VerifyReport};
-use super::{census, content, files, ownership};
+use super::{census, content, files, ownership, sidecars};
 use crate::error::Result;
-use crate::partition::{KeyPolicies, KeySpec};
+use crate::partition::{Assigned, KeyPolicies, KeySpec};
 use crate::progress::{Cancel, Progress, Stage, Work};
 use crate::route::{ShardNumber, SplitRouting};
 use crate::source::Source;
@@ -40,8 +40,10 @@ pub struct VerifyJob<'a> {
     pub threads: usize,
     /// Most addresses per finding.
     pub sample: usize,
-    /// Names of files that may lie beside those of tantivy: manifests, sidecars.
+    /// Names of files that may lie beside those of tantivy: manifests. Hash sidecars of a child's segments always may.
     pub known_file: fn(&str) -> bool,
+    /// Hash sidecars that are there if the segments they belong to are.
+    pub sidecars: Vec<PathBuf>,
     /// Whether the source's checksums were compared already; if not, full verification does.
     pub source_checked: bool,
 }
@@ -58,6 +60,7 @@ impl<'a> VerifyJob<'a> {
             threads: 0,
             sample: SAMPLE,
             known_file: |_| false,
+            sidecars: Vec::new(),
             source_checked: false,
         }
     }
@@ -78,6 +81,7 @@ pub fn verify(job: &VerifyJob<'_>, progress: &dyn Progress, cancel: &Cancel) -> 
         children_digest: None,
         children: Vec::new(),
         checks: Vec::new(),
+        keys_hashed: 0,
         findings: Vec::new(),
         seconds: 0.0,
     };
@@ -102,6 +106,9 @@ fn run(job: &VerifyJob<'_>, progress: &dyn Progress, cancel: &Cancel, report: &m
         files::check_source(job, progress, cancel, &mut report.findings)?;
     }
     let children = files::check(job, progress, cancel, &mut report.findings)?;
+    for child in &children {
+        sidecars::check(job, child, &mut report.findings);
+    }
     report.children = children
         .iter()
         .map(|child| VerifiedChild {
@@ -121,6 +128,7 @@ fn run(job: &VerifyJob<'_>, progress: &dyn Progress, cancel: &Cancel, report: &m
     if let Some(ownership) = &job.ownership {
         indexes = ownership::indexes(job, ownership, &mut report.findings);
         expected = ownership::expected(job, ownership, cancel, &mut report.findings)?;
+        report.keys_hashed += expected.as_ref().map_or(0, Assigned::keys_hashed);
     }
     let census = expected.as_ref().map(|assigned| (&assigned.census, indexes.as_slice()));
     census::check(job.source, &children, census, &mut report.findings);
@@ -131,7 +139,13 @@ fn run(job: &VerifyJob<'_>, progress: &dyn Progress, cancel: &Cancel, report: &m
     if let Some(ownership) = &job.ownership {
         report.checks.push(Check::Ownership);
         for (child, index) in children.iter().zip(&indexes).filter(|(child, _)| !child.damaged) {
-            ownership::strays(job, ownership, child, *index, cancel, &mut report.findings)?;
+            let Some(assigned) = ownership::strays(job, ownership, child, *index, cancel, &mut report.findings)? else {
+                continue;
+            };
+            report.keys_hashed += assigned.keys_hashed();
+            if let (Some(index), Some(hashes)) = (&child.index, &assigned.hashes) {
+                sidecars::compare(child, index, hashes, job.sample, &mut report.findings);
+            }
         }
     }
     let routed = expected

@@ -10,7 +10,8 @@
 //! | [`VerifyLevel::Full`] | present, footers, checksums | yes | yes | yes |
 //! | [`VerifyLevel::Counts`] | present, footers | yes | no | no |
 //!
-//! With routing, the census is taken per child: the source's keys are routed once more.
+//! With routing, the census is taken per child: the source's keys are routed once more. Hash sidecars are never believed
+//! here: keys are hashed, and at full level the sidecars of children are compared with that.
 //!
 //! Cost at full level: source and children are read and decoded once. Memory: 24 bytes per source document; where
 //! something differs, finding the documents takes a second reading and up to 128 bytes per document.
@@ -24,6 +25,7 @@ mod job;
 mod metadata;
 mod ownership;
 mod report;
+mod sidecars;
 
 pub use content::Digest;
 pub use finding::{Finding, FindingKind, Grade, Sighting};

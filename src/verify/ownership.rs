@@ -7,7 +7,7 @@ use super::files::Child;
 use super::finding::{Finding, FindingKind, Sighting};
 use super::{Ownership, VerifyJob};
 use crate::error::{Error, Result};
-use crate::partition::{Assigned, DocAddress, KeyProblems, NO_CHILD, assign};
+use crate::partition::{Assigned, Assigning, DocAddress, KeyProblems, NO_CHILD};
 use crate::progress::{Cancel, Silent};
 use crate::route::ShardNumber;
 use crate::source::{Source, guard};
@@ -19,7 +19,7 @@ pub(super) fn expected(
     cancel: &Cancel,
     findings: &mut Vec<Finding>,
 ) -> Result<Option<Assigned>> {
-    match route(job.source, job, ownership, cancel) {
+    match route(job.source, job, ownership, false, cancel) {
         Ok(assigned) => Ok(Some(assigned)),
         Err(Error::Interrupted) => Err(Error::Interrupted),
         Err(error) => {
@@ -53,7 +53,7 @@ pub(super) fn indexes(
     given.iter().map(|shard| routed.iter().position(|routed| routed == shard)).collect()
 }
 
-/// Routes the documents of one child.
+/// Routes the documents of one child; `None` if that is not possible.
 pub(super) fn strays(
     job: &VerifyJob<'_>,
     ownership: &Ownership<'_>,
@@ -61,14 +61,14 @@ pub(super) fn strays(
     index: Option<usize>,
     cancel: &Cancel,
     findings: &mut Vec<Finding>,
-) -> Result<()> {
-    let (Some(source), Some(index)) = (&child.index, index) else { return Ok(()) };
-    let assigned = match route(source, job, ownership, cancel) {
+) -> Result<Option<Assigned>> {
+    let (Some(source), Some(index)) = (&child.index, index) else { return Ok(None) };
+    let assigned = match route(source, job, ownership, true, cancel) {
         Ok(assigned) => assigned,
         Err(Error::Interrupted) => return Err(Error::Interrupted),
         Err(error) => {
             findings.push(keys(&error, job.sample, false, "it").in_child(child.shard).in_file(&child.path));
-            return Ok(());
+            return Ok(None);
         }
     };
     let mut count = 0;
@@ -102,13 +102,21 @@ pub(super) fn strays(
             .at(sample),
         );
     }
-    Ok(())
+    Ok(Some(assigned))
 }
 
-fn route(source: &Source, job: &VerifyJob<'_>, ownership: &Ownership<'_>, cancel: &Cancel) -> Result<Assigned> {
-    guard(source.dir(), "the keys", || {
-        assign(source, ownership.keys, ownership.routing, &ownership.policies, job.threads, &Silent, cancel)
-    })
+/// Hashes keys, whatever sidecars say.
+fn route(
+    source: &Source,
+    job: &VerifyJob<'_>,
+    ownership: &Ownership<'_>,
+    keep_hashes: bool,
+    cancel: &Cancel,
+) -> Result<Assigned> {
+    let Ownership { keys, routing, policies } = *ownership;
+    let threads = job.threads;
+    let assigning = Assigning { source, keys, routing, policies, threads, read_sidecars: false, keep_hashes };
+    guard(source.dir(), "the keys", || assigning.run(&Silent, cancel))
 }
 
 /// What kept documents from being routed.

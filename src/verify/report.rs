@@ -99,6 +99,8 @@ pub struct VerifyReport {
     pub children: Vec<VerifiedChild>,
     /// What was checked.
     pub checks: Vec<Check>,
+    /// Keys that verification hashed, of the source and of the children.
+    pub keys_hashed: u64,
     /// All findings, worst first.
     pub findings: Vec<Finding>,
     /// Wall-clock seconds.
@@ -145,6 +147,7 @@ mod tests {
             children_digest: None,
             children: Vec::new(),
             checks: Vec::new(),
+            keys_hashed: 0,
             findings,
             seconds: 0.0,
         }

@@ -135,6 +135,7 @@ impl Linker<'_> {
                     max_doc: segment.max_doc(),
                     deletes,
                     files,
+                    sidecar: None,
                 });
             }
         }

@@ -4,7 +4,7 @@
 //! here knows), with other segments. What tantivy could open as the source it can therefore open as a child.
 //!
 //! `.managed.json` lists the files that tantivy's garbage collection may remove once no segment needs them; files that
-//! are not tantivy's (our manifest) must not be in it, since they would be removed at once.
+//! are not tantivy's (our manifest, hash sidecars) must not be in it, since they would be removed at once.
 
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
@@ -116,7 +116,8 @@ mod tests {
 
     fn segment(id: &str, deletes: Option<(u32, u64)>) -> WrittenSegment {
         let file = |extension: &str| WrittenFile { name: format!("{id}.{extension}"), len: 1, crc32: 0, linked: false };
-        WrittenSegment { child: 0, id: id.to_owned(), max_doc: 9, deletes, files: vec![file("term"), file("idx")] }
+        let (files, sidecar) = (vec![file("term"), file("idx")], Some(file("01234567.hashes")));
+        WrittenSegment { child: 0, id: id.to_owned(), max_doc: 9, deletes, files, sidecar }
     }
 
     const KEPT: &str = "0123456789abcdef0123456789abcdef";

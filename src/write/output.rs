@@ -21,6 +21,13 @@ pub trait ChildFiles: Sync {
         self.copy(child, name, from, "hard links are not made here")
     }
 
+    /// Gives the file `name` of child `of`, which is closed, to child `child` too, as a second name. `false`: that is not
+    /// possible here, and it has to be written again. The default never shares.
+    fn share(&self, of: usize, child: usize, name: &str) -> Result<bool> {
+        let _ = (of, child, name);
+        Ok(false)
+    }
+
     /// Copies `from` to the file `name` of child `child`, and says that it did so for `reason`.
     fn copy(&self, child: usize, name: &str, from: &Path, reason: &str) -> Result<Linked> {
         let mut source = File::open(from).map_err(Error::io("open", from))?;
@@ -101,9 +108,16 @@ pub struct WrittenSegment {
     pub deletes: Option<(u32, u64)>,
     /// Its files, by name.
     pub files: Vec<WrittenFile>,
+    /// Its hash sidecar, which tantivy does not know of.
+    pub sidecar: Option<WrittenFile>,
 }
 
 impl WrittenSegment {
+    /// Its files and its sidecar.
+    pub fn all_files(&self) -> impl Iterator<Item = &WrittenFile> {
+        self.files.iter().chain(&self.sidecar)
+    }
+
     /// Documents that the child owns.
     #[must_use]
     pub fn num_docs(&self) -> u32 {

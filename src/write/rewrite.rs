@@ -1,6 +1,7 @@
 //! Method `rewrite`: children of final size, written in one pass over each plane of the source.
 //!
-//! Norms come first: they are small, and postings need the mean field lengths. Then doc stores, columns and postings run
+//! Hash sidecars are begun first, and finished last, when the checksums they are bound to are known. Norms come next: they
+//! are small, and postings need the mean field lengths. Then doc stores, columns and postings run
 //! as tracks of one pool. Groups run one after the other, or, where there are many small ones, side by side. The bytes
 //! do not depend on the number of threads.
 
@@ -12,6 +13,7 @@ use super::norms;
 use super::output::{ChildFiles, WrittenFile, WrittenSegment};
 use super::pool::{self, Track};
 use super::postings::PostingsTrack;
+use super::sidecar::{self, bound};
 use super::store::StoreTrack;
 use crate::error::{Error, Result};
 use crate::partition::{DocMap, Group};
@@ -100,6 +102,11 @@ impl Job<'_> {
     }
 
     fn write_group(&self, group: &Group, ids: &[String], threads: usize) -> Result<Rewritten> {
+        // ORDER: first of all, since the way back in the doc map takes the room of the hashes.
+        let sidecars = match group.take_hashes() {
+            Some(hashes) => sidecar::begin(self.source, group, hashes, self.files, ids)?,
+            None => Vec::new(),
+        };
         let norms = norms::write(self.source, group, self.files, ids)?;
         let lengths =
             |field| norms.lengths.iter().find(|(with_norms, _)| *with_norms == field).map(|(_, sums)| sums.clone());
@@ -122,6 +129,7 @@ impl Job<'_> {
 
         let (stores, postings) = (store.finish()?, postings.finish()?);
         let mut segments = Vec::with_capacity(ids.len());
+        let mut sidecars = sidecars.into_iter();
         let singles = norms.files.into_iter().zip(written.files).zip(stores);
         for (((output, id), postings), ((norms, columns), store)) in
             group.outputs.iter().zip(ids).zip(postings).zip(singles)
@@ -129,12 +137,14 @@ impl Job<'_> {
             let mut files: Vec<WrittenFile> = postings;
             files.extend([norms, columns, store]);
             files.sort();
+            let sidecar = sidecars.next().map(|sidecar| sidecar.finish(bound(id, &files))).transpose()?;
             segments.push(WrittenSegment {
                 child: output.child,
                 id: id.clone(),
                 max_doc: output.num_docs,
                 deletes: None,
                 files,
+                sidecar,
             });
         }
         Ok(Rewritten { segments, reads })

@@ -4,7 +4,7 @@
 //! routing value, or that there is none, or that there are several. Text hashes as it is, 64-bit integers as their
 //! decimal string. One value repeated within a document is one key. An empty string is a key.
 //!
-//! Which plane, per segment and field, first that exists:
+//! Which plane, per segment and field, first that exists (a hash sidecar comes before all of them, see [`super::walk`]):
 //!
 //! 1. the column, if numbers or untokenised text are in it: every distinct text is hashed once. tantivy keeps 65,535 bytes
 //!    of a text there; documents with one as long as that are looked up in the doc store where the field is stored too,
@@ -15,9 +15,10 @@
 //!    such value beside an indexed one counts with the indexed one;
 //! 3. the doc store: stored text even of a tokenised field, stored numbers.
 //!
-//! Cost in memory per field: 4 bytes per distinct text of a column, 4 bytes and 2 bits per document for terms, nothing
-//! for numbers and the store. The store is decompressed once for both fields, ascending, and nothing of it is
-//! materialised but the two fields.
+//! Cost in memory: 4 bytes and 2 bits per document for the result. Per field, one after the other: 4 bytes per distinct
+//! text of a column, 4 bytes and 2 bits per document for terms, nothing for numbers, 4 bytes per document for ids of the
+//! store. The store is decompressed once where both fields are read from it, ascending, and nothing of it is materialised
+//! but the two fields.
 
 mod column;
 mod field;
@@ -29,7 +30,7 @@ mod terms;
 pub(super) use column::{number_at, numbers, text_dictionary};
 pub(super) use field::{KeyField, KeyFields};
 pub(super) use key::Key;
-pub(super) use segment::{Seen, SegmentKeys};
+pub(super) use segment::{Seen, read_keys};
 pub(super) use store::StoreCursor;
 
 pub use field::usable_key_fields;

@@ -1,4 +1,7 @@
-//! The keys of the documents of one segment, each field read from its own cheapest plane.
+//! The keys of the documents of one segment, each field read from its own cheapest plane, as routing hashes.
+//!
+//! Fields are read one after the other, the routing field first, so that what one plane takes in memory is given back
+//! before the next is opened. Only where both are in the doc store they are read together: it is decompressed once.
 
 use tantivy::DocId;
 
@@ -8,25 +11,22 @@ use super::terms::TermKeys;
 use super::{Key, KeyField, KeyFields, KeyPlane, KeyReading};
 use crate::error::{Error, Result};
 use crate::partition::bits::Bits;
+use crate::partition::hashes::SegmentHashes;
 use crate::progress::Cancel;
-use crate::route::RoutingHash;
-use crate::source::{Component, Segment};
+use crate::route::{RoutingHash, partition_offset};
+use crate::source::{Component, HashState, HashStates, Segment};
 
-/// Reads the keys of one segment's documents. Ask in ascending order: the store may be among the planes.
-pub(in crate::partition) struct SegmentKeys<'s> {
-    segment: &'s Segment,
-    id: FieldKeys<'s>,
-    routing: Option<FieldKeys<'s>>,
-    /// Shared by both fields, so that a document's block is decompressed once.
-    store: Option<StoreCursor<'s>>,
-}
+const DOCS_PER_CHECK: u32 = 1 << 12;
 
-/// The keys of one document.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::partition) struct DocKeys {
-    pub(in crate::partition) id: Key,
-    /// [`Key::Missing`] if there is no routing field.
-    pub(in crate::partition) routing: Key,
+/// The keys of one segment's live documents, hashed.
+pub(in crate::partition) struct SegmentKeys {
+    pub(in crate::partition) hashes: SegmentHashes,
+    /// Live documents that have an id.
+    pub(in crate::partition) with_id: u64,
+    /// Which planes were read.
+    pub(in crate::partition) readings: Vec<KeyReading>,
+    /// What is known about the ids.
+    pub(in crate::partition) seen: Seen,
 }
 
 /// What is known about the ids of the documents that were asked for: material for counting distinct ones.
@@ -41,41 +41,103 @@ pub(in crate::partition) enum Seen {
     Hashes { hashes: Vec<RoutingHash>, keyed: Bits },
     /// No document was asked for.
     Nothing,
-    /// Ids came from more than one plane.
+    /// Ids came from more than one plane, or were not read.
     Unknown,
 }
 
-impl<'s> SegmentKeys<'s> {
-    pub(in crate::partition) fn open(
-        segment: &'s Segment,
-        fields: &'s KeyFields,
-        cancel: &Cancel,
-    ) -> Result<SegmentKeys<'s>> {
-        let id = FieldKeys::open(segment, &fields.id, true, cancel)?;
-        let routing =
-            fields.routing.as_ref().map(|field| FieldKeys::open(segment, field, false, cancel)).transpose()?;
-        Ok(SegmentKeys { segment, id, routing, store: None })
-    }
+/// Reads and hashes the keys of the live documents of `segment`. `partition_size`: routing_partition_size, whose offset
+/// is added to the hashes; 1: none. `advance` is told of live documents as they are read.
+pub(in crate::partition) fn read_keys(
+    segment: &Segment,
+    fields: &KeyFields,
+    partition_size: u32,
+    cancel: &Cancel,
+    advance: &dyn Fn(u64),
+) -> Result<SegmentKeys> {
+    let max_doc = segment.max_doc();
+    let mut store = None;
+    let mut hashes: Vec<RoutingHash> = vec![0; max_doc as usize];
+    let mut states = HashStates::default();
+    let mut routing_readings = Vec::new();
 
-    /// The keys of `doc`.
-    #[inline]
-    pub(in crate::partition) fn read(&mut self, doc: DocId) -> Result<DocKeys> {
-        let id = self.id.key(self.segment, doc, &mut self.store)?;
-        let routing = match &mut self.routing {
-            Some(routing) => routing.key(self.segment, doc, &mut self.store)?,
-            None => Key::Missing,
-        };
-        Ok(DocKeys { id, routing })
-    }
-
-    /// Which planes were read, and what is known about the ids.
-    pub(in crate::partition) fn finish(self) -> (Vec<KeyReading>, Seen) {
-        let mut readings = Vec::new();
-        self.id.report(&mut readings);
-        if let Some(routing) = &self.routing {
-            routing.report(&mut readings);
+    let both_stored = fields.id.plane(segment)? == KeyPlane::Store
+        && fields.routing.as_ref().map(|field| field.plane(segment)).transpose()? == Some(KeyPlane::Store);
+    let mut beside = None;
+    if let Some(field) = &fields.routing {
+        let mut routing = FieldKeys::open(segment, field, false, cancel)?;
+        if both_stored {
+            beside = Some(routing);
+        } else {
+            for (doc, slot) in (0..max_doc).zip(&mut hashes) {
+                if doc.is_multiple_of(DOCS_PER_CHECK) {
+                    cancel.check()?;
+                }
+                if segment.is_alive(doc) {
+                    let key = routing.key(segment, doc, &mut store)?;
+                    keep(key, doc, slot, &mut states);
+                }
+            }
+            routing.report(&mut routing_readings);
         }
-        (readings, self.id.into_seen())
+    }
+
+    let mut id = FieldKeys::open(segment, &fields.id, true, cancel)?;
+    let (mut with_id, mut live, mut reported) = (0, 0, 0);
+    for (doc, slot) in (0..max_doc).zip(&mut hashes) {
+        if doc.is_multiple_of(DOCS_PER_CHECK) {
+            cancel.check()?;
+            advance(live - reported);
+            reported = live;
+        }
+        if !segment.is_alive(doc) {
+            states.set(doc, HashState::Unread);
+            continue;
+        }
+        live += 1;
+        let routing = match (&mut beside, &fields.routing) {
+            (Some(routing), _) => routing.key(segment, doc, &mut store)?,
+            (None, Some(_)) => kept(doc, *slot, &states),
+            (None, None) => Key::Missing,
+        };
+        let id = id.key(segment, doc, &mut store)?;
+        with_id += u64::from(matches!(id, Key::One(_)));
+        keep(effective(id, routing, partition_size), doc, slot, &mut states);
+    }
+    advance(live - reported);
+
+    let mut readings = Vec::new();
+    id.report(&mut readings);
+    beside.iter().for_each(|routing| routing.report(&mut routing_readings));
+    readings.append(&mut routing_readings);
+    Ok(SegmentKeys { hashes: SegmentHashes::new(hashes, states), with_id, readings, seen: id.into_seen() })
+}
+
+fn keep(key: Key, doc: DocId, slot: &mut RoutingHash, states: &mut HashStates) {
+    let (hash, state) = match key {
+        Key::One(hash) => (hash, HashState::Hashed),
+        Key::Missing => (0, HashState::Missing),
+        Key::Several => (0, HashState::Several),
+    };
+    *slot = hash;
+    states.set(doc, state);
+}
+
+fn kept(doc: DocId, hash: RoutingHash, states: &HashStates) -> Key {
+    match states.get(doc) {
+        HashState::Hashed => Key::One(hash),
+        HashState::Several => Key::Several,
+        HashState::Missing | HashState::Unread => Key::Missing,
+    }
+}
+
+/// Effective routing: the routing value where there is one, else the id. A partitioned index needs both.
+#[inline]
+fn effective(id: Key, routing: Key, partition_size: u32) -> Key {
+    match (id, routing, partition_size > 1) {
+        (Key::Several, _, _) | (_, Key::Several, _) => Key::Several,
+        (Key::One(id), Key::One(hash), true) => Key::One(hash.wrapping_add(partition_offset(id, partition_size))),
+        (_, _, true) | (Key::Missing, Key::Missing, false) => Key::Missing,
+        (_, Key::One(hash), false) | (Key::One(hash), Key::Missing, false) => Key::One(hash),
     }
 }
 
@@ -106,7 +168,8 @@ impl<'s> FieldKeys<'s> {
         let reader = match plane {
             KeyPlane::Column => ColumnKeys::open(segment, field, cancel)?.map(Reader::Column),
             KeyPlane::Terms => TermKeys::open(segment, field, cancel)?.map(Reader::Terms),
-            KeyPlane::Store => {
+            // A sidecar has whole documents, not fields.
+            KeyPlane::Store | KeyPlane::Sidecar => {
                 if remember {
                     hashes = vec![0; segment.max_doc() as usize];
                 }

@@ -23,6 +23,8 @@ pub(in crate::source) struct CheckedFile {
     pub(in crate::source) len: usize,
     pub(in crate::source) body: OwnedBytes,
     pub(in crate::source) footer: FileFooter,
+    /// CRC-32 of the file, as its footer makes it.
+    pub(in crate::source) crc32: u32,
 }
 
 /// The files of one segment.
@@ -126,7 +128,10 @@ fn check_footers(
             segments.push(Vec::new());
         }
         let body = bytes.slice(0..footer.body_len);
-        let checked = CheckedFile { component, path, len: bytes.len(), body, footer };
+        let mut crc32 = crc32fast::Hasher::new_with_initial_len(footer.crc32, footer.body_len as u64);
+        crc32.update(bytes.get(footer.body_len..).unwrap_or_default());
+        let crc32 = crc32.finalize();
+        let checked = CheckedFile { component, path, len: bytes.len(), body, footer, crc32 };
         if let Some(segment) = segments.last_mut() {
             segment.push(checked);
         }

@@ -4,6 +4,8 @@ use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::path::Path;
 
+use crate::source::{Component, sidecar_segment};
+
 /// How many names a note carries.
 const NAMED: usize = 5;
 
@@ -19,6 +21,9 @@ pub(super) fn note(dir: &Path, expected: &BTreeSet<&OsStr>) -> Option<String> {
                 return None;
             }
             let name = name.into_string().ok()?;
+            if is_sidecar(&name, expected) {
+                return None;
+            }
             looks_like_ours(&name).then(|| (name, entry.metadata().map_or(0, |metadata| metadata.len())))
         })
         .collect();
@@ -35,6 +40,11 @@ pub(super) fn note(dir: &Path, expected: &BTreeSet<&OsStr>) -> Option<String> {
         dir.display(),
         names.join(", "),
     ))
+}
+
+/// Whether `name` is that of a hash sidecar of a segment whose files are `expected`.
+fn is_sidecar(name: &str, expected: &BTreeSet<&OsStr>) -> bool {
+    sidecar_segment(name).is_some_and(|id| expected.contains(OsStr::new(&Component::Terms.file_name(id))))
 }
 
 /// Segment files are called `<32 hexadecimal digits>.<…>`; what is being written atomically is called `.tmp…`.
@@ -54,14 +64,17 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let id = "0123456789abcdef0123456789abcdef";
         let kept = format!("{id}.term");
-        let orphans = [format!("{id}.7.del"), format!("{id}.store.temp"), ".tmpAbC".to_owned()];
+        let stray = format!("{}.01234567.hashes", id.replace('0', "f"));
+        let orphans = [format!("{id}.7.del"), format!("{id}.store.temp"), ".tmpAbC".to_owned(), stray];
+        // A hash sidecar of a segment that is there is none.
+        std::fs::write(dir.path().join(format!("{id}.01234567.hashes")), "1234").unwrap();
         let strangers = ["meta.json", ".managed.json", ".tantivy-writer.lock", "README.md", "abc.term"];
         for name in orphans.iter().map(String::as_str).chain(strangers).chain([kept.as_str()]) {
             std::fs::write(dir.path().join(name), "1234").unwrap();
         }
         let expected = BTreeSet::from([OsStr::new(&kept)]);
         let note = note(dir.path(), &expected).unwrap();
-        assert!(note.starts_with("3 files (12 bytes)"), "{note}");
+        assert!(note.starts_with("4 files (16 bytes)"), "{note}");
         assert!(orphans.iter().all(|name| note.contains(name)), "{note}");
         for name in &orphans {
             std::fs::remove_file(dir.path().join(name)).unwrap();

@@ -1,0 +1,131 @@
+//! From many hashes to children at once: one multiplication where [`SplitRouting::child_of`] divides several times.
+//!
+//! Both routing functions are `floor(floorMod(hash, modulus) * shards / modulus)`: scaled modulo with the modulus
+//! number_of_routing_shards, plain modulo with shards = modulus. With `m = ceil(2^64 / modulus)` the low 64 bits of
+//! `m * v` are the fraction `(v mod modulus) / modulus`, too large by less than `v / 2^64`; times `shards`, the high 64 bits
+//! are the shard. Exact while `v * modulus < 2^64` (D. Lemire, O. Kaser, N. Kurz, Faster Remainder by Direct Computation,
+//! 2019). Here `v` is the hash made non-negative by a multiple of the modulus, so `v < 2^33`, and a modulus is a Java int.
+
+use super::{Router, RoutingHash, ShardNumber, SplitRouting};
+
+/// Stands for a hash of another source shard.
+pub(crate) const STRAY: u32 = u32::MAX;
+
+/// Precomputed numbers of one [`SplitRouting`].
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct BulkRouting {
+    /// `ceil(2^64 / modulus)`; 0 for the modulus 1, whose remainders are all 0.
+    inverse: u64,
+    shards: u64,
+    /// Added to a hash so that it is not negative: 2^31 and what makes that a multiple of the modulus.
+    bias: i64,
+    /// Children lie `stride` apart, the first at `first`.
+    first: ShardNumber,
+    stride: u32,
+    into: u32,
+}
+
+impl SplitRouting {
+    /// The same routing for many hashes.
+    pub(crate) fn bulk(&self) -> BulkRouting {
+        let (modulus, shards, first, stride) = match self.after() {
+            Router::Elasticsearch(router) => {
+                let first = self.spec().source_shard.wrapping_mul(self.spec().into);
+                (router.number_of_routing_shards(), router.number_of_shards(), first, 1)
+            }
+            Router::Modulo(router) => {
+                let shards = router.number_of_shards();
+                (shards, shards, self.spec().source_shard, self.spec().source_shards)
+            }
+        };
+        let (modulus, half) = (u64::from(modulus.max(1)), 1u64 << 31);
+        let bias = half.next_multiple_of(modulus).cast_signed();
+        let inverse = (u64::MAX / modulus).wrapping_add(1);
+        BulkRouting { inverse, shards: u64::from(shards), bias, first, stride, into: self.spec().into }
+    }
+}
+
+impl BulkRouting {
+    /// Child index of each hash, partition offset included; [`STRAY`] where the document belongs to another shard.
+    pub(crate) fn children(&self, hashes: &[RoutingHash], children: &mut [u32]) {
+        // Two loops, so that neither asks in each round which one it is.
+        if self.stride == 1 {
+            for (child, &hash) in children.iter_mut().zip(hashes) {
+                let nth = self.shard(hash).wrapping_sub(self.first);
+                *child = if nth < self.into { nth } else { STRAY };
+            }
+        } else {
+            for (child, &hash) in children.iter_mut().zip(hashes) {
+                let nth = self.shard(hash).wrapping_sub(self.first);
+                let whole = nth.is_multiple_of(self.stride) && nth / self.stride < self.into;
+                *child = if whole { nth / self.stride } else { STRAY };
+            }
+        }
+    }
+
+    #[inline]
+    fn shard(&self, hash: RoutingHash) -> ShardNumber {
+        let value = (i64::from(hash) + self.bias).cast_unsigned();
+        let fraction = self.inverse.wrapping_mul(value);
+        let scaled = u128::from(fraction) * u128::from(self.shards) >> 64;
+        #[expect(clippy::cast_possible_truncation, reason = "below the number of shards, a Java int")]
+        let shard = scaled as u32;
+        shard
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::route::{RoutingFunction, SplitSpec};
+
+    fn check(spec: SplitSpec, hashes: &[RoutingHash]) {
+        let routing = SplitRouting::new(spec).unwrap();
+        let mut children = vec![0; hashes.len()];
+        routing.bulk().children(hashes, &mut children);
+        for (&hash, child) in hashes.iter().zip(children) {
+            let expected = routing.child_of(hash, 0).map_or(STRAY, |child| child as u32);
+            assert_eq!(child, expected, "{hash} {spec:?}");
+        }
+    }
+
+    #[test]
+    fn many_hashes_go_where_each_alone_goes_at_the_ends_of_all_numbers() {
+        let edges = [i32::MIN, i32::MIN + 1, -1025, -1024, -1023, -2, -1, 0, 1, 2, 767, 768, 1023, 1024, i32::MAX];
+        for function in [RoutingFunction::Elasticsearch, RoutingFunction::ElasticsearchModulo] {
+            for (source_shards, into) in [(1, 1), (1, 2), (1, 3), (1, 7), (1, 1000), (1, 65_534), (3, 4), (5, 128)] {
+                for source_shard in [0, source_shards - 1] {
+                    check(SplitSpec { function, source_shards, source_shard, ..SplitSpec::new(into) }, &edges);
+                }
+            }
+        }
+        // The largest modulus there is: 2^31 - 1 is prime, so its shards are 1 or itself.
+        let largest = SplitSpec { number_of_routing_shards: Some((1 << 31) - 1), ..SplitSpec::new(1) };
+        check(largest, &edges);
+        let wide = SplitSpec { number_of_routing_shards: Some(1 << 30), ..SplitSpec::new(1 << 15) };
+        check(wide, &edges);
+        let odd = SplitSpec { number_of_routing_shards: Some(3 * 715_827_881), ..SplitSpec::new(3) };
+        check(odd, &edges);
+    }
+
+    proptest! {
+        #[test]
+        fn many_hashes_go_where_each_alone_goes(
+            hashes in prop::collection::vec(any::<i32>(), 1..200),
+            into in 1u32..300,
+            factor in 1u32..7_000_000,
+            source_shards in 1u32..9,
+            shard in 0u32..9,
+            modulo in any::<bool>(),
+        ) {
+            let number_of_routing_shards = Some(into * source_shards * (factor / (into * source_shards)).max(1));
+            let function =
+                if modulo { RoutingFunction::ElasticsearchModulo } else { RoutingFunction::Elasticsearch };
+            let source_shard = shard % source_shards;
+            let spec = SplitSpec { function, source_shards, source_shard, number_of_routing_shards, ..SplitSpec::new(into) };
+            check(spec, &hashes);
+        }
+    }
+}
