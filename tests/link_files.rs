@@ -313,14 +313,14 @@ fn an_assignment_that_loses_or_revives_documents_is_refused_before_anything_is_l
     for (what, segments) in [("lost", lost), ("revived", revived), ("short", short), ("empty", Vec::new())] {
         let bad = Assignment::new(2, segments);
         let staging = Staging::create(Arc::new(RealFs), &bench.out(), linked::record(&source, &good)).unwrap();
-        let refused = link(&source, &bad, &staging, &Silent, &Cancel::new());
+        let refused = link(&source, &bad, &[10, 11], &staging, &Silent, &Cancel::new());
         assert!(matches!(refused, Err(Error::Census { .. })), "{what}: {refused:?}");
         assert!(staging.discard().unwrap().unknown.is_empty());
     }
     let cancel = Cancel::new();
     cancel.cancel();
     let staging = Staging::create(Arc::new(RealFs), &bench.out(), linked::record(&source, &good)).unwrap();
-    assert!(matches!(link(&source, &good, &staging, &Silent, &cancel), Err(Error::Interrupted)));
+    assert!(matches!(link(&source, &good, &[10, 11], &staging, &Silent, &cancel), Err(Error::Interrupted)));
 }
 
 /// A real file system whose links fail in one way.

@@ -13,6 +13,7 @@
 //! | `refusals`, `refusals_meta`, `damage_source`, `source_shapes`, `source_lock` | what is refused, and how it is said |
 //! | `claims` | sizes that damaged blocks claim, which would end the process |
 //! | `link_files`, `children` | linked files, and children in the hands of a tantivy writer |
+//! | `whole` | all shards of an index together: split, merge, clone |
 //! | `crash`, `recover` | failures, kills and lost power at every step |
 //! | `verify_catches` | what verification must find |
 //! | `regression` | faults that were mended |
@@ -67,3 +68,4 @@ mod source_shapes;
 mod split;
 mod stopped;
 mod verify_catches;
+mod whole;

@@ -8,6 +8,7 @@
 //! |---|---|
 //! | `args` | the command and the flags that several commands share |
 //! | `plan`, `split`, `verify`, `recover`, `inspect` | one command each: its flags, its call, its text |
+//! | `index` | `merge` and `clone`, and what `plan` and `split` do with an index directory |
 //! | `console` | where output goes: stdout, stderr, closed pipes |
 //! | `human`, `json` | aligned tables and units; typed lines |
 //! | `findings` | what verification found |
@@ -20,6 +21,7 @@ mod console;
 mod exit;
 mod findings;
 mod human;
+mod index;
 mod inspect;
 mod interrupt;
 mod json;
@@ -66,6 +68,8 @@ fn run(command: &Command, console: &Console) -> shardsplit::Result<Exit> {
     match command {
         Command::Plan(args) => plan::run(args, console),
         Command::Split(args) => split::run(args, console),
+        Command::Merge(args) => index::run_merge(args, console),
+        Command::Clone(args) => index::run_clone(args, console),
         Command::Verify(args) => verify::run(args, console),
         Command::Recover(args) => recover::run(args, console),
         Command::Inspect(args) => inspect::run(args, console),

@@ -74,7 +74,7 @@ pub struct Census {
     pub deleted: u64,
     /// Documents by child index.
     pub children: Vec<u64>,
-    /// The same by source segment.
+    /// The same by source segment, directory by directory.
     pub segments: Vec<SegmentCensus>,
     /// Distinct ids of live documents: compared as strings, never guessed from hashes. `None` where the planes they
     /// were read from do not let them be compared within the memory bound.
@@ -99,7 +99,8 @@ pub struct Assigned {
     pub readings: Vec<KeyReading>,
 }
 
-/// Routes every live document of `source`. Segments are read in parallel by at most `threads` threads (0: one per
+/// Routes every live document of `source`. Where routing has several source shards (a merge), the directories of `source`
+/// are those, in their order; if it has one directory, that holds documents of any of them. Segments are read in parallel by at most `threads` threads (0: one per
 /// core); the result does not depend on it.
 ///
 /// # Errors
@@ -127,7 +128,12 @@ pub fn assign(
     let fields = KeyFields::resolve(source, keys)?;
     let missing = policy_child(routing, policies.missing, "--missing-key")?;
     let stray = policy_child(routing, policies.stray, "--stray")?;
-    let walk = Walk { fields: &fields, routing, missing, stray, progress, cancel };
+    let apart = source.dirs().len() == routing.sources().len();
+    if !apart && source.dirs().len() > 1 {
+        let (dirs, shards) = (source.dirs().len(), routing.sources().len());
+        return Err(Error::defect(format!("{dirs} directories were opened as {shards} source shards")));
+    }
+    let walk = Walk { fields: &fields, routing, apart, missing, stray, progress, cancel };
     progress.begin(Stage::Route, Work::docs(source.num_docs()));
     let assigned = walk_all(&walk, source.segments(), threads)
         .and_then(|walked| conclude(source, &fields, routing.children().len(), walked, cancel));

@@ -6,10 +6,10 @@
 use super::NO_CHILD;
 use super::assignment::SegmentCensus;
 use super::keys::{Key, KeyFields, KeyReading, Seen, SegmentKeys};
-use super::problems::KeyProblems;
+use super::problems::{DocAddress, KeyProblems};
 use crate::error::{Error, Result};
 use crate::progress::{Cancel, Progress, Stage, Work};
-use crate::route::{RoutingHash, SplitRouting};
+use crate::route::{RoutingHash, ShardNumber, SplitRouting};
 use crate::source::{Component, Segment, guard};
 
 const DOCS_PER_CHECK: u32 = 1 << 12;
@@ -18,6 +18,8 @@ const DOCS_PER_CHECK: u32 = 1 << 12;
 pub(super) struct Walk<'a> {
     pub(super) fields: &'a KeyFields,
     pub(super) routing: &'a SplitRouting,
+    /// Whether each directory of the source is one of the source shards, so that a document must belong to its own.
+    pub(super) apart: bool,
     /// Child index of documents without a key; `None`: they are a problem.
     pub(super) missing: Option<u16>,
     /// Child index of documents of another shard; `None`: they are a problem.
@@ -122,12 +124,12 @@ impl Walk<'_> {
         let keys = keys.read(doc)?;
         walked.with_id += u64::from(matches!(keys.id, Key::One(_)));
         Ok(match self.destination(keys.id, keys.routing) {
-            Destination::At { hash, offset } => match self.routing.child_of(hash, offset) {
+            Destination::At { hash, offset } => match self.route(segment, hash, offset) {
                 Ok(child) => u16::try_from(child).ok(),
                 Err(owner) => {
                     match self.stray {
                         Some(_) => walked.stray_placed += 1,
-                        None => walked.problems.add_stray(segment.id(), doc, owner),
+                        None => walked.problems.add_stray(|| DocAddress::of(segment, doc), owner),
                     }
                     self.stray
                 }
@@ -135,15 +137,24 @@ impl Walk<'_> {
             Destination::Missing => {
                 match self.missing {
                     Some(_) => walked.missing_placed += 1,
-                    None => walked.problems.add_missing(segment.id(), doc),
+                    None => walked.problems.add_missing(|| DocAddress::of(segment, doc)),
                 }
                 self.missing
             }
             Destination::Several => {
-                walked.problems.add_several(segment.id(), doc);
+                walked.problems.add_several(|| DocAddress::of(segment, doc));
                 None
             }
         })
+    }
+
+    #[inline]
+    fn route(&self, segment: &Segment, hash: RoutingHash, offset: i32) -> Result<usize, ShardNumber> {
+        if self.apart {
+            self.routing.child_from(segment.origin(), hash, offset)
+        } else {
+            self.routing.child_of(hash, offset)
+        }
     }
 
     /// Effective routing: the routing value where there is one, else the id. A partitioned index needs both.

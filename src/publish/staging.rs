@@ -20,28 +20,59 @@ use super::layout::{Layout, MANIFEST, STAGING_RECORD, is_segment_id, partial};
 use super::manifest::{FORMAT, RoutingRecord, SetChild, SourceLineage, StagedChild, StagingRecord, tool};
 use super::manifest_file::to_bytes;
 use super::removal::{Removal, remove_staging};
+use super::routing_file::RoutingFile;
 use crate::error::{Error, Result};
 use crate::partition::{Census, SegmentMode};
 use crate::plan::Method;
-use crate::route::ShardNumber;
+use crate::route::{Operation, ShardNumber};
 
 /// What a run is going to write; all of it goes into manifests.
 #[derive(Clone, Debug)]
 pub struct SplitRecord {
-    /// The source.
-    pub source: SourceLineage,
-    /// Its directory, resolved: nothing may be made in there. May be empty where there is no directory.
-    pub source_path: PathBuf,
+    /// What is done.
+    pub operation: Operation,
+    /// Where children come from and which there will be. Child indexes run through all parts.
+    pub parts: Vec<PartRecord>,
+    /// Directories of the sources, resolved: nothing may be made in there.
+    pub source_paths: Vec<PathBuf>,
     /// How documents are routed.
     pub routing: RoutingRecord,
+    /// How the index that the children belong to is routed.
+    pub routing_file: RoutingFile,
     /// How children are made.
     pub method: Method,
     /// Segment layout.
     pub segments: SegmentMode,
+}
+
+/// Source shards and their children.
+#[derive(Clone, Debug)]
+pub struct PartRecord {
+    /// The sources.
+    pub sources: Vec<SourceLineage>,
     /// Documents per child and segment.
     pub census: Census,
-    /// By child index: shard number, and the ids of the segments it may get.
+    /// By child index within the part: shard number, and the ids of the segments it may get.
     pub children: Vec<StagedChild>,
+}
+
+impl SplitRecord {
+    /// All children by their index.
+    pub(super) fn children(&self) -> impl Iterator<Item = &StagedChild> {
+        self.parts.iter().flat_map(|part| &part.children)
+    }
+
+    /// The part of the child with this index, and the child's index in there.
+    pub(super) fn part_of(&self, child: usize) -> Option<(&PartRecord, usize)> {
+        let mut first = 0;
+        for part in &self.parts {
+            if child < first + part.children.len() {
+                return Some((part, child - first));
+            }
+            first += part.children.len();
+        }
+        None
+    }
 }
 
 /// A set that was made visible.
@@ -60,7 +91,7 @@ pub struct Staging {
     pub(super) layout: Layout,
     pub(super) record: SplitRecord,
     /// Manifests of finished children, by child index.
-    pub(super) finished: Vec<Option<SetChild>>,
+    pub(super) finished: Mutex<Vec<Option<SetChild>>>,
     /// Held as long as the staging directory is ours.
     lock: Option<Lock>,
     pub(super) sealed: bool,
@@ -87,7 +118,7 @@ impl Staging {
             other => other.map_err(Error::io("create", layout.staging()))?,
         }
         // CRASH: an empty staging directory without a lock; `recover` removes it.
-        let finished = record.children.iter().map(|_| None).collect();
+        let finished = Mutex::new(record.children().map(|_| None).collect());
         let mut staging = Staging {
             fs,
             layout,
@@ -120,7 +151,8 @@ impl Staging {
             return Err(staging_exists(fs, layout));
         }
         // CRASH: an empty staging directory with a free lock; `recover` removes both.
-        let record = StagingRecord { format: FORMAT, tool: tool(), children: self.record.children.clone() };
+        let record =
+            StagingRecord { format: FORMAT, tool: tool(), children: self.record.children().cloned().collect() };
         let bytes = to_bytes(&layout.record(), &record)?;
         self.write_whole(layout.staging(), STAGING_RECORD, &bytes)?;
         // ORDER: the record is durable, and so is the way to it, before anything that it lists is made.
@@ -129,7 +161,7 @@ impl Staging {
         // CRASH: from here until the seal the record says what may stand in `children`; `recover` removes it.
         let children = layout.children();
         fs.create_dir(&children, Access::Umask).map_err(Error::io("create", &children))?;
-        for child in &self.record.children {
+        for child in self.record.children() {
             let path = layout.staged_child(child.shard);
             fs.create_dir(&path, Access::Umask).map_err(Error::io("create", &path))?;
         }
@@ -145,7 +177,7 @@ impl Staging {
     /// Where a child is staged; `None` if there is none with this index.
     #[must_use]
     pub fn child_dir(&self, child: usize) -> Option<PathBuf> {
-        self.record.children.get(child).map(|staged| self.layout.staged_child(staged.shard))
+        self.record.children().nth(child).map(|staged| self.layout.staged_child(staged.shard))
     }
 
     /// Makes the set visible at the target, durably, and removes the staging directory.
@@ -183,7 +215,8 @@ impl Staging {
     fn remove(&mut self) -> Result<Removal> {
         self.closed = true;
         if self.lock.is_some() {
-            return remove_staging(self.fs.as_ref(), &self.layout, &self.record.children);
+            let children: Vec<StagedChild> = self.record.children().cloned().collect();
+            return remove_staging(self.fs.as_ref(), &self.layout, &children);
         }
         // Without the lock the directory has nothing of ours in it.
         let staging = self.layout.staging();
@@ -192,9 +225,9 @@ impl Staging {
     }
 
     pub(super) fn child(&self, child: usize) -> Result<(ShardNumber, PathBuf)> {
-        let staged = self.record.children.get(child).ok_or_else(|| Error::Manifest {
+        let staged = self.record.children().nth(child).ok_or_else(|| Error::Manifest {
             path: self.layout.record(),
-            problem: format!("it announces {} children, none with index {child}", self.record.children.len()),
+            problem: format!("it announces {} children, none with index {child}", self.record.children().count()),
         })?;
         Ok((staged.shard, self.layout.staged_child(staged.shard)))
     }
@@ -247,7 +280,7 @@ fn check_absent(fs: &dyn FileSystem, layout: &Layout) -> Result<()> {
 fn check_target(fs: &dyn FileSystem, layout: &Layout, record: &SplitRecord) -> Result<()> {
     let (out, parent) = (layout.out(), layout.parent());
     check_absent(fs, layout)?;
-    if let Some(id) = record.children.iter().flat_map(|child| &child.segments).find(|id| !is_segment_id(id)) {
+    if let Some(id) = record.children().flat_map(|child| &child.segments).find(|id| !is_segment_id(id)) {
         return Err(Error::Manifest { path: layout.record(), problem: format!("{id:?} is not a segment id") });
     }
     // The parent may well be a symbolic link to a directory: canonical is what it leads to.
@@ -261,17 +294,14 @@ fn check_target(fs: &dyn FileSystem, layout: &Layout, record: &SplitRecord) -> R
             )));
         }
     };
-    if record.source_path.as_os_str().is_empty() {
-        return Ok(());
-    }
-    if canonical.starts_with(&record.source_path) {
-        return Err(Error::Usage(format!(
+    match record.source_paths.iter().find(|source| canonical.starts_with(source)) {
+        None => Ok(()),
+        Some(source) => Err(Error::Usage(format!(
             "--out {} lies in the source {}, where nothing is written; choose a place outside",
             out.display(),
-            record.source.dir
-        )));
+            source.display()
+        ))),
     }
-    Ok(())
 }
 
 fn staging_exists(fs: &dyn FileSystem, layout: &Layout) -> Error {

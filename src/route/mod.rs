@@ -5,6 +5,7 @@
 mod elasticsearch;
 mod error;
 mod hash;
+mod resize;
 mod split;
 
 pub use elasticsearch::{
@@ -12,6 +13,7 @@ pub use elasticsearch::{
 };
 pub use error::RouteError;
 pub use hash::{RoutingHash, routing_hash};
+pub use resize::{IndexRouting, Operation, Resize};
 pub use split::{MAX_CHILDREN, RoutingFunction, SplitRouting, SplitSpec};
 
 /// Number of a shard within its index.

@@ -1,12 +1,14 @@
-//! From one shard to its children: which numbers they have, which are legal, which child a hash belongs to.
+//! From one shard to its children, or from several shards to the one they become: which numbers they have, which are
+//! legal, which child a hash belongs to.
 //!
 //! Input: a [`SplitSpec`]. Output: a [`SplitRouting`], whose numbers were checked as Elasticsearch checks them
-//! (`IndexMetadata.getRoutingFactor`, `assertSplitMetadata`, `Builder.build`): the target is a multiple of the source,
-//! and under scaled modulo it divides number_of_routing_shards. A one-shard source may go to any number of children,
-//! because number_of_routing_shards is then chosen anew from the target. k = 1 is a clone.
+//! (`IndexMetadata.getRoutingFactor`, `assertSplitMetadata`, `selectShrinkShards`, `Builder.build`): one number of
+//! shards is a multiple of the other, and under scaled modulo the larger divides number_of_routing_shards. A one-shard
+//! source may go to any number of children, because number_of_routing_shards is then chosen anew from the target. k = 1
+//! is a clone.
 //!
-//! Invariant: shard s of n has the children s·k … s·k+k-1 under scaled modulo and s, s+n, s+2n … under plain modulo;
-//! a document's source shard is the same before and after.
+//! Invariants: shard s of n has the children s·k … s·k+k-1 under scaled modulo and s, s+n, s+2n … under plain modulo.
+//! A merge is the inverse: shard t of n is made of t·k … t·k+k-1, or of t, t+n, t+2n …
 
 use serde::{Deserialize, Serialize};
 
@@ -34,16 +36,29 @@ pub enum RoutingFunction {
     ElasticsearchModulo,
 }
 
+impl RoutingFunction {
+    /// Its name, as in options and JSON.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            RoutingFunction::Elasticsearch => "elasticsearch",
+            RoutingFunction::ElasticsearchModulo => "elasticsearch-modulo",
+        }
+    }
+}
+
 /// What a split asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SplitSpec {
     /// The routing function.
     pub function: RoutingFunction,
+    /// Source shards that become the children together: 1, unless shards are merged; then `into` is 1.
+    pub from: u32,
     /// Children per source shard.
     pub into: u32,
     /// Shards of the index that the source is a shard of.
     pub source_shards: u32,
-    /// Which of them it is.
+    /// Which of them it is; of several, the first.
     pub source_shard: ShardNumber,
     /// number_of_routing_shards of the index; `None`: Elasticsearch's default. For a one-shard source: of the index
     /// that the children make. Plain modulo does not use it.
@@ -58,6 +73,7 @@ impl SplitSpec {
     pub fn new(into: u32) -> SplitSpec {
         SplitSpec {
             function: RoutingFunction::default(),
+            from: 1,
             into,
             source_shards: 1,
             source_shard: 0,
@@ -67,10 +83,11 @@ impl SplitSpec {
     }
 }
 
-/// A checked split: from hash to child.
+/// A checked split or merge: from hash to child.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SplitRouting {
     spec: SplitSpec,
+    sources: Vec<ShardNumber>,
     children: Vec<ShardNumber>,
     before: Router,
     after: Router,
@@ -82,7 +99,7 @@ impl SplitRouting {
     /// # Errors
     /// [`RouteError`]: what does not fit, why, and which numbers would.
     pub fn new(spec: SplitSpec) -> Result<SplitRouting, RouteError> {
-        let SplitSpec { function, into, source_shards, source_shard, .. } = spec;
+        let SplitSpec { function, from, into, source_shards, source_shard, .. } = spec;
         if !(1..=MAX_CHILDREN).contains(&into) {
             return Err(RouteError::Children { into });
         }
@@ -90,7 +107,8 @@ impl SplitRouting {
         if source_shard >= source_shards {
             return Err(RouteError::SourceShard { source_shard, source_shards });
         }
-        let wide = u64::from(source_shards) * u64::from(into);
+        check_merge(&spec)?;
+        let wide = u64::from(source_shards / from) * u64::from(into);
         let target = check_number_of_shards(wide)?.cast_unsigned();
         let (before, after) = match function {
             RoutingFunction::Elasticsearch => {
@@ -106,17 +124,30 @@ impl SplitRouting {
             ),
         };
         check_partition_size(&spec, &after)?;
-        let child = |nth: u32| match function {
-            RoutingFunction::Elasticsearch => source_shard * into + nth,
-            RoutingFunction::ElasticsearchModulo => source_shard + nth * source_shards,
+        // Neighbours under scaled modulo, strided under plain modulo.
+        let (sources, children): (Vec<ShardNumber>, Vec<ShardNumber>) = match function {
+            RoutingFunction::Elasticsearch => {
+                let child = source_shard / from * into;
+                ((0..from).map(|nth| source_shard + nth).collect(), (0..into).map(|nth| child + nth).collect())
+            }
+            RoutingFunction::ElasticsearchModulo => (
+                (0..from).map(|nth| source_shard + nth * target).collect(),
+                (0..into).map(|nth| source_shard + nth * source_shards).collect(),
+            ),
         };
-        Ok(SplitRouting { spec, children: (0..into).map(child).collect(), before, after })
+        Ok(SplitRouting { spec, sources, children, before, after })
     }
 
     /// What was asked for.
     #[must_use]
     pub fn spec(&self) -> &SplitSpec {
         &self.spec
+    }
+
+    /// Shard numbers of the source, ascending: one, or those that are merged.
+    #[must_use]
+    pub fn sources(&self) -> &[ShardNumber] {
+        &self.sources
     }
 
     /// Shard numbers of the children, ascending; position is the child index.
@@ -172,13 +203,34 @@ impl SplitRouting {
     /// The number of another shard, in the numbering of the source's index.
     #[inline]
     pub fn child_of(&self, hash: RoutingHash, partition_offset: i32) -> Result<usize, ShardNumber> {
+        let SplitSpec { from, into, source_shards, source_shard, .. } = self.spec;
+        if from > 1 {
+            let owner = self.before.shard(hash, partition_offset);
+            return if self.sources.binary_search(&owner).is_ok() { Ok(0) } else { Err(owner) };
+        }
         let shard = self.after.shard(hash, partition_offset);
-        let SplitSpec { into, source_shards, source_shard, .. } = self.spec;
         let (owner, child) = match self.spec.function {
             RoutingFunction::Elasticsearch => (shard / into, shard % into),
             RoutingFunction::ElasticsearchModulo => (shard % source_shards, shard / source_shards),
         };
         if owner == source_shard { Ok(child as usize) } else { Err(owner) }
+    }
+
+    /// [`SplitRouting::child_of`] of a document that stands in the source shard with index `source` in
+    /// [`SplitRouting::sources`]: it must belong to that very one.
+    ///
+    /// # Errors
+    /// As [`SplitRouting::child_of`].
+    #[inline]
+    pub fn child_from(&self, source: usize, hash: RoutingHash, partition_offset: i32) -> Result<usize, ShardNumber> {
+        let child = self.child_of(hash, partition_offset)?;
+        if self.spec.from > 1 {
+            let owner = self.before.shard(hash, partition_offset);
+            if self.sources.get(source) != Some(&owner) {
+                return Err(owner);
+            }
+        }
+        Ok(child)
     }
 
     /// What an operator should know before documents are routed like this; empty if there is nothing.
@@ -216,6 +268,23 @@ impl SplitRouting {
     }
 }
 
+/// Whether shards can go together as `spec` says.
+fn check_merge(spec: &SplitSpec) -> Result<(), RouteError> {
+    let &SplitSpec { function, from, into, source_shards, source_shard, .. } = spec;
+    if from == 1 {
+        return Ok(());
+    }
+    if from == 0 || into != 1 || !source_shards.is_multiple_of(from) {
+        return Err(RouteError::Sources { from, into, source_shards });
+    }
+    let target = source_shards / from;
+    let (is_first, first) = match function {
+        RoutingFunction::Elasticsearch => (source_shard.is_multiple_of(from), source_shard / from * from),
+        RoutingFunction::ElasticsearchModulo => (source_shard < target, source_shard % target),
+    };
+    if is_first { Ok(()) } else { Err(RouteError::FirstSource { source_shard, first, from }) }
+}
+
 /// number_of_routing_shards that makes `target` shards legal.
 fn routing_shards(spec: &SplitSpec, target: u32) -> Result<u32, RouteError> {
     let &SplitSpec { into, source_shards, number_of_routing_shards: given, .. } = spec;
@@ -226,6 +295,7 @@ fn routing_shards(spec: &SplitSpec, target: u32) -> Result<u32, RouteError> {
         None => default_number_of_routing_shards(source_shards),
     };
     Elasticsearch::new(source_shards, number_of_routing_shards)?;
+    // The larger of both numbers divides it; so does the smaller of a merge.
     if number_of_routing_shards.is_multiple_of(target) {
         return Ok(number_of_routing_shards);
     }
@@ -254,7 +324,7 @@ fn check_partition_size(spec: &SplitSpec, after: &Router) -> Result<(), RouteErr
 }
 
 /// Divisors of `number` that could be a number of children, ascending.
-fn divisors(number: u32) -> Vec<u32> {
+pub(super) fn divisors(number: u32) -> Vec<u32> {
     let small = (1u32..).take_while(|&divisor| u64::from(divisor).pow(2) <= u64::from(number));
     let mut all: Vec<u32> = small
         .filter(|divisor| number.is_multiple_of(*divisor))
