@@ -175,8 +175,8 @@ fn lengths_and_checksums_in_manifests_are_those_of_the_files() {
             assert_eq!((file.len, file.crc32), (bytes.len() as u64, crc32fast::hash(&bytes)), "{}", file.name);
         }
     }
-    assert_eq!(set.source.segments.len(), 3);
-    for segment in &set.source.segments {
+    assert_eq!(set.parts[0].sources[0].segments.len(), 3);
+    for segment in &set.parts[0].sources[0].segments {
         for file in &segment.files {
             let bytes = std::fs::read(bench.source().join(&file.name)).unwrap();
             assert_eq!((file.len, file.crc32), (bytes.len() as u64, crc32fast::hash(&bytes)), "{}", file.name);

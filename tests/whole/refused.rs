@@ -18,7 +18,7 @@ fn refusal(job: &IndexJob) -> Error {
     assert!(!job.out.exists(), "{error}");
     let parent = job.out.parent().unwrap();
     let left = std::fs::read_dir(parent).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
-    assert_eq!(left.filter(|name| name.contains("shardsplit")).collect::<Vec<_>>(), Vec::<String>::new());
+    assert_eq!(left.filter(|name| name.ends_with(".shardsplit")).collect::<Vec<_>>(), Vec::<String>::new());
     error
 }
 

@@ -104,7 +104,7 @@ fn verify(bench: &Bench, source: &str, children: &str, level: VerifyLevel) -> sh
 fn a_set_is_verified_against_its_index_and_swapped_missing_and_foreign_shards_are_found() {
     let bench = Bench::with_shards(&small(), 6);
     let report = run(&bench.job("index", "two", Change::Merge { into: 2 }));
-    for (source, children) in [("index", "two"), ("two", "index"), ("one", "two"), ("two", "one"), ("index", "index")] {
+    for (source, children) in [("index", "two"), ("one", "index"), ("index", "index")] {
         let found = verify(&bench, source, children, VerifyLevel::Full).unwrap();
         assert!(found.is_clean(), "{source} {children}: {:?}", found.findings);
         assert_eq!(found.source_digest, report.verify.as_ref().unwrap().source_digest);
