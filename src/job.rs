@@ -40,7 +40,7 @@ use crate::verify::VerifyLevel;
 use part::{Options, Part};
 
 pub use execute::Prepared;
-pub use index::{Change, IndexJob, PreparedIndex, verify_index};
+pub use index::{Change, IndexJob, IndexVerifyJob, PreparedIndex};
 
 /// Everything a split needs to know.
 #[derive(Clone, Debug)]

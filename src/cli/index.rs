@@ -15,7 +15,8 @@ use super::args::{PolicyArgs, Routing, RoutingArgs};
 use super::console::Console;
 use super::exit::Exit;
 use super::human::{self, Align, Table};
-use super::plan::{self, JobArgs, PlaceArgs, WritingArgs};
+use super::plan::{self, JobArgs, PlaceArgs};
+use super::writing::WritingArgs;
 use super::{findings, interrupt, split};
 
 /// Merge the shards of an index into fewer, verify them, publish them at once

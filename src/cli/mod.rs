@@ -6,7 +6,7 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `args` | the command and the flags that several commands share |
+//! | `args`, `writing` | the command and the flags that several commands share |
 //! | `plan`, `split`, `verify`, `recover`, `inspect` | one command each: its flags, its call, its text |
 //! | `index` | `merge` and `clone`, and what `plan` and `split` do with an index directory |
 //! | `console` | where output goes: stdout, stderr, closed pipes |
@@ -30,6 +30,7 @@ mod progress;
 mod recover;
 mod split;
 mod verify;
+mod writing;
 
 use std::ffi::OsString;
 use std::panic::{AssertUnwindSafe, catch_unwind};

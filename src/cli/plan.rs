@@ -5,18 +5,18 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use shardsplit::Result;
-use shardsplit::job::{IndexJob, Job};
-use shardsplit::partition::{KeyPlane, KeyPolicies, KeyReading, MAX_DOCS_PER_SEGMENT, SegmentMode};
+use shardsplit::job::{Change, IndexJob, Job};
+use shardsplit::partition::{KeyPlane, KeyPolicies, KeyReading, SegmentMode};
 use shardsplit::plan::{Method, Plan};
 use shardsplit::route::{Operation, ShardNumber, SplitSpec};
-use shardsplit::verify::VerifyLevel;
 
-use super::args::{self, IndexArgs, PolicyArgs, RoutingArgs, ThreadArgs};
+use super::args::{self, IndexArgs, PolicyArgs, RoutingArgs};
 use super::console::Console;
 use super::exit::Exit;
 use super::human::{self, Align, Table};
 use super::index::{self, Asked};
 use super::interrupt;
+use super::writing::WritingArgs;
 
 /// Show what `split`, `merge` or `clone` would do, and write nothing
 ///
@@ -78,116 +78,25 @@ pub(crate) struct PlaceArgs {
     pub(crate) out: PathBuf,
 }
 
-/// How children are written.
-#[derive(Args, Debug)]
-pub(crate) struct WritingArgs {
-    /// How children are made [default: rewrite]
-    #[arg(long, value_name = "METHOD", help_heading = "Writing")]
-    method: Option<MethodArg>,
-    /// Segments of children (rewrite only; linked children keep the source's) [default: one]
-    #[arg(long, value_name = "LAYOUT", help_heading = "Writing")]
-    segments: Option<SegmentsArg>,
-    /// Most documents per child segment (rewrite only); more segments, smaller merges later
-    #[arg(long, value_name = "N", help_heading = "Writing", default_value_t = MAX_DOCS_PER_SEGMENT, hide_default_value = true,
-          value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_DOCS_PER_SEGMENT)))]
-    max_docs_per_segment: u32,
-    /// How much is verified before the children are published [default: full]
-    #[arg(long, value_name = "LEVEL", help_heading = "Writing")]
-    verify: Option<VerifyArg>,
-    /// Of an index directory: shards that are worked on side by side, which share the threads; memory grows with it
-    /// [default: 1]
-    #[arg(long, value_name = "N", help_heading = "Writing")]
-    pub(crate) parallel: Option<usize>,
-    #[command(flatten)]
-    threads: ThreadArgs,
-}
-
-impl WritingArgs {
-    /// `job` with what these flags say.
-    pub(crate) fn over(&self, job: IndexJob) -> IndexJob {
-        IndexJob {
-            method: self.method.map_or_else(Method::default, MethodArg::method),
-            segments: self.segments.map_or_else(SegmentMode::default, SegmentsArg::mode),
-            max_docs_per_segment: self.max_docs_per_segment,
-            verify: self.verify.map_or_else(VerifyLevel::default, VerifyArg::level),
-            threads: self.threads.threads,
-            parallel: self.parallel.unwrap_or(1),
-            ..job
-        }
-    }
-}
-
 impl JobArgs {
     /// The job on a single shard that these flags ask for.
     pub(crate) fn shard_job(&self, into: u32, key: &str) -> Job {
-        let writing = &self.writing;
+        let place = &self.place;
+        // What both kinds of jobs have in common is said once.
+        let IndexJob { method, segments, max_docs_per_segment, verify, threads, .. } =
+            self.writing.over(IndexJob::new(&place.index.index, &place.out, Change::Clone));
         Job {
-            source: self.place.index.index.clone(),
-            out: self.place.out.clone(),
+            source: place.index.index.clone(),
+            out: place.out.clone(),
             split: self.routing.over(SplitSpec::new(into)),
             keys: args::key_spec(key, self.routing_field.as_deref()),
             policies: self.policies.over(KeyPolicies::default()),
-            method: writing.method.map_or_else(Method::default, MethodArg::method),
-            segments: writing.segments.map_or_else(SegmentMode::default, SegmentsArg::mode),
-            max_docs_per_segment: writing.max_docs_per_segment,
-            verify: writing.verify.map_or_else(VerifyLevel::default, VerifyArg::level),
-            threads: writing.threads.threads,
-            lock: self.place.index.lock(),
-        }
-    }
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum MethodArg {
-    /// Write children of final size in one pass over the source; deleted documents vanish
-    Rewrite,
-    /// Hard-link the source's files into every child and hide the other children's documents: near-instant and almost
-    /// no disk space, but disk space comes back only when children merge. Copies where links are impossible
-    Link,
-}
-
-impl MethodArg {
-    fn method(self) -> Method {
-        match self {
-            MethodArg::Rewrite => Method::Rewrite,
-            MethodArg::Link => Method::Link,
-        }
-    }
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum SegmentsArg {
-    /// One segment per child: fastest to search
-    One,
-    /// One child segment per source segment: least work, keeps old and new documents apart
-    Keep,
-}
-
-impl SegmentsArg {
-    fn mode(self) -> SegmentMode {
-        match self {
-            SegmentsArg::One => SegmentMode::One,
-            SegmentsArg::Keep => SegmentMode::Keep,
-        }
-    }
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum VerifyArg {
-    /// Read source and children back and compare every stored byte, posting, column value and norm
-    Full,
-    /// Check that files are whole and documents add up; content is not compared
-    Counts,
-    /// Trust the writer
-    None,
-}
-
-impl VerifyArg {
-    fn level(self) -> VerifyLevel {
-        match self {
-            VerifyArg::Full => VerifyLevel::Full,
-            VerifyArg::Counts => VerifyLevel::Counts,
-            VerifyArg::None => VerifyLevel::None,
+            method,
+            segments,
+            max_docs_per_segment,
+            verify,
+            threads,
+            lock: place.index.lock(),
         }
     }
 }

@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use shardsplit::error::{Error, Result};
-use shardsplit::job::verify_index;
+use shardsplit::job::IndexVerifyJob;
 use shardsplit::partition::{KeyPolicies, KeySpec};
 use shardsplit::publish::layout::{MANIFEST, shard_of};
-use shardsplit::publish::{IndexDirectory, RealFs, SetManifest, is_manifest, read_routing, read_set};
+use shardsplit::publish::{IndexDirectory, SetManifest, is_manifest, read_set};
 use shardsplit::route::{ShardNumber, SplitRouting, SplitSpec};
 use shardsplit::source::Source;
 use shardsplit::verify::{Ownership, SAMPLE, VerifyJob, VerifyLevel, VerifyReport, verify};
@@ -21,8 +21,8 @@ use super::{index, interrupt};
 
 /// Compare a set of children with their source
 ///
-/// Of an index directory all shards are compared with all shards in DIR, whether these came from a split, a merge or a
-/// clone; both have a routing.json.
+/// Of an index directory all shards are compared with all shards in DIR, which must have been made from it by `split`,
+/// `merge` or `clone`; both have a routing.json.
 ///
 /// Reads source and children with tantivy's own readers, and prints every difference with its grade, child, file and
 /// first documents. Where documents belong is read from DIR's manifest; flags override it. With neither manifest nor
@@ -133,19 +133,17 @@ fn run_index(
             "--into is read from the routing files of index directories; leave it away".to_owned(),
         ));
     }
-    let Some(routing) = read_routing(&RealFs, &args.children)? else {
-        let children = args.children.display();
-        return Err(Error::Usage(format!(
-            "{children} has no routing.json, so it cannot be compared with a whole index"
-        )));
-    };
     let cancel = interrupt::cancel_on_signal(console);
-    let policies = args.policies.over(manifest.map(|manifest| manifest.routing.policies).unwrap_or_default());
-    let level = args.level.map_or_else(VerifyLevel::default, LevelArg::level);
+    let job = IndexVerifyJob {
+        source: args.index.index.clone(),
+        children: args.children.clone(),
+        policies: args.policies.over(manifest.map(|manifest| manifest.routing.policies).unwrap_or_default()),
+        level: args.level.map_or_else(VerifyLevel::default, LevelArg::level),
+        threads: args.threads.threads,
+        lock: args.index.lock(),
+    };
     let bars = console.bars();
-    let source = (args.index.index.as_path(), args.index.lock());
-    let report =
-        verify_index(source, (&args.children, &routing), policies, (level, args.threads.threads), &bars, &cancel)?;
+    let report = job.run(&bars, &cancel)?;
     drop(bars);
     print(&report, console)
 }

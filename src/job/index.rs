@@ -12,25 +12,26 @@
 mod check;
 mod execute;
 mod pin;
+mod plan;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::part::{self, Options, Part};
+use super::part::Options;
 use crate::error::{Error, Result};
-use crate::partition::{KeyPolicies, KeyReading, MAX_DOCS_PER_SEGMENT, Policy, SegmentMode};
-use crate::plan::{IndexPlan, Method, PlannedChild, PlannedPart};
+use crate::partition::{KeyPolicies, MAX_DOCS_PER_SEGMENT, SegmentMode};
+use crate::plan::Method;
 use crate::progress::{Cancel, Progress, Stage, Work};
-use crate::publish::{FileSystem, IndexDirectory, PartRecord, RealFs, check_free};
+use crate::publish::{FileSystem, IndexDirectory, RealFs, check_free};
 use crate::report::{IndexReport, Stopwatch};
 use crate::route::{Resize, SplitRouting};
 use crate::source::{LockMode, Meta, Source, WriterLock, acquire, unite};
 use crate::threads;
 use crate::verify::VerifyLevel;
 
-pub use check::verify_index;
+pub use check::IndexVerifyJob;
 pub use execute::PreparedIndex;
-use pin::Pin;
+use plan::{PartJob, Planned, check_policies, live, plan_of, plan_part};
 
 /// What becomes of the shards of an index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,8 +40,8 @@ pub enum Change {
     Split {
         /// Children per shard.
         into: u32,
-        /// number_of_routing_shards of the new index, which only an index of one shard can choose; `None` for
-        /// Elasticsearch's rule.
+        /// number_of_routing_shards of the new index, which only an index of one shard can choose; `None`:
+        /// Elasticsearch's default there, what it is everywhere else.
         number_of_routing_shards: Option<u32>,
     },
     /// Shards go together, so that so many are left.
@@ -157,7 +158,7 @@ impl IndexJob {
         progress.end(Stage::Route);
 
         let (parts, planned): (Vec<PartJob>, Vec<Planned>) = routed.into_iter().unzip();
-        let plan = self.plan(&directory, &resize, &options, planned, notes)?;
+        let plan = plan_of(self, &resize, &options, planned, notes);
         let times = vec![watch.stop(Stage::Route)];
         Ok(PreparedIndex {
             job: self.clone(),
@@ -180,63 +181,6 @@ impl IndexJob {
     pub fn run(&self, progress: &dyn Progress, cancel: &Cancel) -> Result<IndexReport> {
         self.prepare(progress, cancel)?.execute(progress, cancel)
     }
-
-    fn plan(
-        &self,
-        directory: &IndexDirectory,
-        resize: &Resize,
-        options: &Options,
-        planned: Vec<Planned>,
-        notes: Vec<String>,
-    ) -> Result<IndexPlan> {
-        let mut warnings = resize.parts().first().map(SplitRouting::warnings).unwrap_or_default();
-        warnings.extend(notes);
-        let (mut parts, mut children, mut readings) = (Vec::new(), Vec::new(), Vec::new());
-        for Planned { part, children: own, readings: read, notes } in planned {
-            parts.push(part);
-            children.extend(own);
-            add_readings(&mut readings, read);
-            warnings.extend(notes);
-        }
-        children.sort_by_key(|child| child.shard);
-        warnings.extend(part::warnings(&children, options));
-        Ok(IndexPlan {
-            operation: resize.operation(),
-            source: directory.path().to_path_buf(),
-            out: self.out.clone(),
-            before: *resize.before(),
-            after: *resize.after(),
-            method: self.method,
-            segments: options.layout(),
-            key: options.keys.key.clone(),
-            routing_field: options.keys.routing_field.clone(),
-            key_readings: readings,
-            docs: parts.iter().map(|part| part.census.live).sum(),
-            deleted: parts.iter().map(|part| part.census.deleted).sum(),
-            source_bytes: parts.iter().map(|part| part.source_bytes).sum(),
-            peak_disk_bytes: children.iter().map(|child| child.predicted_bytes).sum(),
-            parts,
-            children,
-            warnings,
-        })
-    }
-}
-
-/// A part that waits for its turn.
-#[derive(Debug)]
-struct PartJob {
-    routing: SplitRouting,
-    options: Options,
-    record: PartRecord,
-    pin: Pin,
-}
-
-/// What the plan says of a part.
-struct Planned {
-    part: PlannedPart,
-    children: Vec<PlannedChild>,
-    readings: Vec<KeyReading>,
-    notes: Vec<String>,
 }
 
 /// The index directory at `path`.
@@ -263,70 +207,6 @@ fn resize(directory: &IndexDirectory, change: Change) -> Result<Resize> {
 fn open_part(directory: &IndexDirectory, routing: &SplitRouting) -> Result<Source> {
     let dirs: Vec<PathBuf> = routing.sources().iter().map(|&shard| directory.shard(shard)).collect();
     Source::open_all(&dirs, LockMode::None)
-}
-
-fn plan_part(
-    directory: &IndexDirectory,
-    routing: &SplitRouting,
-    options: &Options,
-    progress: &dyn Progress,
-    cancel: &Cancel,
-) -> Result<(PartJob, Planned)> {
-    let options = Options { policies: policies_of(routing, options.policies), ..options.clone() };
-    let source = open_part(directory, routing)?;
-    let pin = Pin::of(&source);
-    let part = Part::route(source, routing.clone(), &options, progress, cancel)?;
-    let record = part.record()?;
-    let planned = Planned {
-        part: PlannedPart {
-            sources: routing.sources().to_vec(),
-            children: routing.children().to_vec(),
-            census: part.assigned.census.clone(),
-            source_bytes: part.source.num_bytes(),
-        },
-        children: part.predict()?,
-        readings: part.assigned.readings.clone(),
-        notes: part.source.notes().to_vec(),
-    };
-    Ok((PartJob { routing: routing.clone(), options, record, pin }, planned))
-}
-
-/// A policy's shard must be one that the job makes.
-fn check_policies(resize: &Resize, policies: &KeyPolicies) -> Result<()> {
-    let shards = resize.after().number_of_shards;
-    for (option, policy) in [("--missing-key", policies.missing), ("--stray", policies.stray)] {
-        if let Policy::Child(shard) = policy
-            && shard >= shards
-        {
-            let last = shards.saturating_sub(1);
-            return Err(Error::Usage(format!("{option} child:{shard}: the new index has the shards 0 to {last}")));
-        }
-    }
-    Ok(())
-}
-
-/// The policies as far as they name children of this part.
-fn policies_of(routing: &SplitRouting, policies: KeyPolicies) -> KeyPolicies {
-    let own = |policy: Policy| match policy {
-        Policy::Child(shard) if routing.child_index(shard).is_none() => Policy::Refuse,
-        other => other,
-    };
-    KeyPolicies { missing: own(policies.missing), stray: own(policies.stray) }
-}
-
-fn live(meta: &Meta) -> u64 {
-    let docs = |max_doc: u32, deletes: Option<(u32, u64)>| max_doc.saturating_sub(deletes.map_or(0, |(docs, _)| docs));
-    meta.segments().iter().map(|segment| u64::from(docs(segment.max_doc, segment.deletes))).sum()
-}
-
-/// Adds up readings of one field and plane.
-fn add_readings(sums: &mut Vec<KeyReading>, readings: Vec<KeyReading>) {
-    for reading in readings {
-        match sums.iter_mut().find(|sum| sum.field == reading.field && sum.plane == reading.plane) {
-            Some(sum) => sum.hashed += reading.hashed,
-            None => sums.push(reading),
-        }
-    }
 }
 
 /// Nothing but reading happens here.

@@ -141,7 +141,7 @@ impl fmt::Display for KeyProblems {
             let sample = self.stray_sample.iter().map(|(address, owner)| format!("{address} to shard {owner}"));
             parts.push(format!(
                 "{} to another shard than the source ({}): check --source-shard, --source-shards, --routing-field and the routing \
-                 function, or give them to a child with --stray child:N",
+                 function (of an index directory: routing.json), or give them to a child with --stray child:N",
                 count(self.stray, "belongs", "belong"),
                 first(self.stray, sample)
             ));

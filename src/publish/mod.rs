@@ -10,6 +10,7 @@ mod index_directory;
 pub mod layout;
 mod manifest;
 mod manifest_file;
+mod record;
 mod recover;
 mod removal;
 mod routing_file;
@@ -25,8 +26,9 @@ pub use manifest::{
     SourceLineage, StagedChild,
 };
 pub use manifest_file::{read_child, read_set};
+pub use record::{PartRecord, SplitRecord};
 pub use recover::{RecoverAction, RecoverReport, recover};
 pub use removal::Removal;
 pub use routing_file::{RoutingFile, read_routing};
 pub use seal::Proof;
-pub use staging::{PartRecord, Published, SplitRecord, Staging, check_free};
+pub use staging::{Published, Staging, check_free};

@@ -7,7 +7,8 @@ use super::manifest::{
     ChildManifest, ChildSegment, ChildSource, FORMAT, RoutingRecord, SetChild, SetManifest, SetPart, tool,
 };
 use super::manifest_file::to_bytes;
-use super::staging::{PartRecord, Staging};
+use super::record::PartRecord;
+use super::staging::Staging;
 use crate::error::{Error, Result};
 use crate::source::Meta;
 use crate::verify::VerifyLevel;

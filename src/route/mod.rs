@@ -5,6 +5,7 @@
 mod elasticsearch;
 mod error;
 mod hash;
+mod legal;
 mod resize;
 mod split;
 

@@ -119,6 +119,7 @@ fn flags_that_contradict_the_routing_file_are_refused_and_others_are_not_needed(
         ("plan --operation clone -i index --into 2 --out out", "leave --into away"),
         ("merge -i index --into 2 --out out", "possible: 1"),
         ("verify -i index --children source", "has no routing.json"),
+        ("inspect -i index", "name one of them, such as index/0"),
         ("verify -i index --children index --into 1", "leave it away"),
     ] {
         let ran = place.run(line).expect(2);

@@ -6,9 +6,11 @@ use std::sync::Arc;
 
 use shardsplit::Error;
 use shardsplit::job::Change;
+use shardsplit::plan::Method;
 use shardsplit::progress::{Cancel, Silent};
 use shardsplit::publish::{Fault, FaultyFs, FileSystem, RealFs, RecoverAction, recover};
 use shardsplit::report::IndexReport;
+use shardsplit::verify::VerifyLevel;
 
 use super::{Bench, small};
 use crate::linked::tree;
@@ -47,8 +49,9 @@ impl Target {
 
     fn run(&self, fs: &FaultyFs) -> shardsplit::Result<IndexReport> {
         let mut job = self.bench.job("index", "place/out", self.change);
-        // One thread: steps come in one order.
-        job.threads = 1;
+        // One thread: steps come in one order. Verification takes none, and other tests look at it.
+        (job.threads, job.verify) = (1, VerifyLevel::Counts);
+        job.method = if matches!(self.change, Change::Merge { .. }) { Method::Rewrite } else { Method::Link };
         let fs: Arc<dyn FileSystem> = Arc::new(fs.clone());
         job.prepare_on(fs, &Silent, &Cancel::new())?.execute(&Silent, &Cancel::new())
     }

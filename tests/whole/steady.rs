@@ -4,11 +4,10 @@
 use std::path::Path;
 
 use shardsplit::Error;
-use shardsplit::job::{Change, IndexJob, verify_index};
+use shardsplit::job::{Change, IndexJob, IndexVerifyJob};
 use shardsplit::partition::KeyPolicies;
 use shardsplit::plan::Method;
 use shardsplit::progress::{Cancel, Silent};
-use shardsplit::publish::{RealFs, read_routing};
 use shardsplit::source::LockMode;
 use shardsplit::verify::{FindingKind, VerifyLevel, VerifyReport};
 
@@ -88,16 +87,9 @@ fn a_shard_that_changed_after_it_was_planned_with_is_not_published() {
 }
 
 fn verify(bench: &Bench, source: &str, children: &str, level: VerifyLevel) -> shardsplit::Result<VerifyReport> {
-    let children = bench.path(children);
-    let routing = read_routing(&RealFs, &children).unwrap().unwrap();
-    verify_index(
-        (&bench.path(source), LockMode::Writer),
-        (&children, &routing),
-        KeyPolicies::default(),
-        (level, 2),
-        &Silent,
-        &Cancel::new(),
-    )
+    let (source, children) = (bench.path(source), bench.path(children));
+    let (policies, lock) = (KeyPolicies::default(), LockMode::Writer);
+    IndexVerifyJob { source, children, policies, level, threads: 2, lock }.run(&Silent, &Cancel::new())
 }
 
 #[test]

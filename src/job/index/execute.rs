@@ -108,7 +108,9 @@ impl PreparedIndex {
             self.part(part, (staging, *first), &inner, cancel)
         })?;
         progress.end(Stage::Write);
-        progress.end(Stage::Verify);
+        if self.options.verify != VerifyLevel::None {
+            progress.end(Stage::Verify);
+        }
         Ok(done)
     }
 
