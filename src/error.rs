@@ -109,6 +109,35 @@ pub enum Error {
         problem: String,
     },
 
+    /// Two directories cannot be shards of one index.
+    #[error("{} and {} cannot be shards of one index: {difference}; re-index one of them like the other", left.display(), right.display())]
+    Unlike {
+        /// `meta.json` of the one.
+        left: PathBuf,
+        /// `meta.json` of the other.
+        right: PathBuf,
+        /// The first difference, in this order.
+        difference: String,
+    },
+
+    /// An index directory (a routing file and its shards) is not whole.
+    #[error("{} is not an index directory that can be read: {problem}", path.display())]
+    IndexDirectory {
+        /// The directory, or its routing file.
+        path: PathBuf,
+        /// What is missing or wrong, and what to do.
+        problem: String,
+    },
+
+    /// A shard is no longer what was planned with.
+    #[error("{} changed after it was planned with: {problem}; nothing was published; keep writers out and run again", path.display())]
+    SourceChanged {
+        /// The shard's directory.
+        path: PathBuf,
+        /// What is different.
+        problem: String,
+    },
+
     /// A field that was named does not exist or cannot serve.
     #[error("field {field:?} {problem}; usable: {}", if usable.is_empty() { "none".to_owned() } else { usable.join(", ") })]
     Field {
@@ -306,6 +335,9 @@ impl Error {
             | Error::MissingFiles { .. }
             | Error::Unsupported { .. }
             | Error::Corrupt { .. }
+            | Error::Unlike { .. }
+            | Error::IndexDirectory { .. }
+            | Error::SourceChanged { .. }
             | Error::Tantivy { .. }
             | Error::Panic { .. } => ErrorKind::Source,
             Error::TargetExists { .. } | Error::StagingExists { .. } => ErrorKind::Target,

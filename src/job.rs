@@ -2,7 +2,7 @@
 //!
 //! Input: a [`Job`]. [`Job::prepare`] opens the source, routes every document and plans, and writes nothing;
 //! [`Prepared::execute`] spends the plan: writes, verifies, publishes. A value that is dropped on the way leaves nothing
-//! behind.
+//! behind. An [`IndexJob`] does the same for all shards of an index: splits, merges or clones them.
 //!
 //! ```
 //! use shardsplit::job::Job;
@@ -21,13 +21,15 @@
 //! ```
 
 mod execute;
+mod index;
+mod part;
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::error::Result;
-use crate::partition::{Assigned, Assigning, DocMap, KeyPolicies, KeySpec, MAX_DOCS_PER_SEGMENT, SegmentMode};
-use crate::plan::{Method, Plan, PlannedChild, predict_linked, predict_rewritten};
+use crate::partition::{KeyPolicies, KeySpec, MAX_DOCS_PER_SEGMENT, SegmentMode};
+use crate::plan::{Method, Plan};
 use crate::progress::{Cancel, Progress, Stage, Work};
 use crate::publish::{FileSystem, RealFs, check_free};
 use crate::report::{SplitReport, StageTime, Stopwatch};
@@ -35,9 +37,10 @@ use crate::route::{SplitRouting, SplitSpec};
 use crate::source::{LockMode, Source};
 use crate::threads;
 use crate::verify::VerifyLevel;
-use crate::write;
+use part::{Options, Part};
 
 pub use execute::Prepared;
+pub use index::{Change, IndexJob, IndexVerifyJob, PreparedIndex};
 
 /// Everything a split needs to know.
 #[derive(Clone, Debug)]
@@ -98,23 +101,11 @@ impl Job {
         let mut times = Vec::new();
         let source = timed(Stage::Open, progress, &mut times, || Source::open(&self.source, self.lock))?;
         let watch = Stopwatch::start();
-        let mut assigned = self.assigning(&source, &routing).run(progress, cancel)?;
+        let options = self.options();
+        let part = Part::route(source, routing, &options, progress, cancel)?;
         times.push(watch.stop(Stage::Route));
-        let map = match self.method {
-            Method::Rewrite => {
-                let assignment = std::mem::take(&mut assigned.assignment);
-                let mut map = DocMap::build(&source, &assignment, self.segments, self.max_docs_per_segment)?;
-                drop(assignment);
-                if let Some(hashes) = assigned.hashes.take() {
-                    map.carry(hashes);
-                }
-                write::check(&source, &map)?;
-                Some(map)
-            }
-            Method::Link => None,
-        };
-        let plan = self.plan(&source, &routing, &assigned, map.as_ref())?;
-        Ok(Prepared { job: self.clone(), fs, source, routing, assigned, map, plan, times })
+        let plan = self.plan(&part)?;
+        Ok(Prepared { job: self.clone(), options, fs, part, plan, times })
     }
 
     /// Prepares and executes.
@@ -125,78 +116,39 @@ impl Job {
         self.prepare(progress, cancel)?.execute(progress, cancel)
     }
 
-    /// The routing of this job: sidecars are read first, and hashes are kept to be written beside the children.
-    fn assigning<'a>(&'a self, source: &'a Source, routing: &'a SplitRouting) -> Assigning<'a> {
-        let (keys, policies, threads) = (&self.keys, self.policies, self.threads());
-        Assigning { source, keys, routing, policies, threads, read_sidecars: true, keep_hashes: true }
+    fn options(&self) -> Options {
+        Options {
+            keys: self.keys.clone(),
+            policies: self.policies,
+            method: self.method,
+            segments: self.segments,
+            max_docs_per_segment: self.max_docs_per_segment,
+            verify: self.verify,
+            threads: threads::number(self.threads),
+        }
     }
 
-    fn threads(&self) -> usize {
-        threads::number(self.threads)
-    }
-
-    fn plan(&self, source: &Source, routing: &SplitRouting, assigned: &Assigned, map: Option<&DocMap>) -> Result<Plan> {
-        let census = &assigned.census;
-        let (predicted, segments, layout) = match map {
-            Some(map) => {
-                let mut segments = vec![0; map.num_children];
-                for output in map.groups.iter().flat_map(|group| &group.outputs) {
-                    if let Some(count) = segments.get_mut(output.child) {
-                        *count += 1;
-                    }
-                }
-                (predict_rewritten(source, map)?, segments, self.segments)
-            }
-            None => {
-                let owned = |child: usize| {
-                    census
-                        .segments
-                        .iter()
-                        .filter(|segment| segment.children.get(child).is_some_and(|&docs| docs > 0))
-                        .count()
-                };
-                let segments = (0..census.children.len()).map(owned).collect();
-                (predict_linked(source, assigned), segments, SegmentMode::Keep)
-            }
-        };
-        let children: Vec<PlannedChild> = routing
-            .children()
-            .iter()
-            .zip(&census.children)
-            .zip(segments.into_iter().zip(&predicted))
-            .map(|((&shard, &docs), (segments, &predicted_bytes))| PlannedChild {
-                shard,
-                docs,
-                segments,
-                predicted_bytes,
-            })
-            .collect();
-        let mut warnings = routing.warnings();
-        warnings.extend(source.notes().iter().cloned());
-        warnings.extend(assigned.notes.iter().cloned());
-        let empty = children.iter().filter(|child| child.docs == 0).count();
-        if empty > 0 {
-            warnings.push(format!("{empty} of {} children get no document", children.len()));
-        }
-        if self.method == Method::Link && self.max_docs_per_segment < MAX_DOCS_PER_SEGMENT {
-            warnings
-                .push("linked children keep the source's segments: --max-docs-per-segment has no effect".to_owned());
-        }
+    fn plan(&self, part: &Part) -> Result<Plan> {
+        let children = part.predict()?;
+        let mut warnings = part.routing.warnings();
+        warnings.extend(part.source.notes().iter().cloned());
+        warnings.extend(part.assigned.notes.iter().cloned());
+        warnings.extend(part::warnings(&children, &self.options()));
         Ok(Plan {
             source: self.source.clone(),
             out: self.out.clone(),
             method: self.method,
-            segments: layout,
+            segments: self.options().layout(),
             routing: self.split,
-            number_of_routing_shards: routing.number_of_routing_shards(),
+            number_of_routing_shards: part.routing.number_of_routing_shards(),
             key: self.keys.key.clone(),
             routing_field: self.keys.routing_field.clone(),
-            key_readings: assigned.readings.clone(),
-            keys_hashed: assigned.keys_hashed(),
+            key_readings: part.assigned.readings.clone(),
+            keys_hashed: part.assigned.keys_hashed(),
+            peak_disk_bytes: children.iter().map(|child| child.predicted_bytes).sum(),
             children,
-            census: census.clone(),
-            source_bytes: source.num_bytes(),
-            peak_disk_bytes: predicted.iter().sum(),
+            census: part.assigned.census.clone(),
+            source_bytes: part.source.num_bytes(),
             warnings,
         })
     }

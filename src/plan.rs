@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use serde::Serialize;
 
 use crate::partition::{Census, KeyReading, SegmentMode};
-use crate::route::{ShardNumber, SplitSpec};
+use crate::route::{IndexRouting, Operation, ShardNumber, SplitSpec};
 
 pub(crate) use predict::{predict_linked, predict_rewritten};
 
@@ -77,6 +77,60 @@ pub struct Plan {
     /// Documents per child and segment.
     pub census: Census,
     /// Size of the source's segment files in bytes.
+    pub source_bytes: u64,
+    /// Most bytes that will be taken on the target file system while the job runs: the children, nothing else.
+    pub peak_disk_bytes: u64,
+    /// What an operator should know before running this.
+    pub warnings: Vec<String>,
+}
+
+/// Shards of an index that have to do with each other.
+#[derive(Clone, Debug, Serialize)]
+pub struct PlannedPart {
+    /// The source shards: one, or those that become one.
+    pub sources: Vec<ShardNumber>,
+    /// Their children.
+    pub children: Vec<ShardNumber>,
+    /// Documents per child and segment, in the order of these.
+    pub census: Census,
+    /// Size of the sources' segment files in bytes.
+    pub source_bytes: u64,
+}
+
+/// What would be done to a whole index.
+#[derive(Clone, Debug, Serialize)]
+pub struct IndexPlan {
+    /// What.
+    pub operation: Operation,
+    /// The index directory.
+    pub source: PathBuf,
+    /// Target directory.
+    pub out: PathBuf,
+    /// Routing of the index.
+    pub before: IndexRouting,
+    /// Routing of the index that is made.
+    pub after: IndexRouting,
+    /// How.
+    pub method: Method,
+    /// Segment layout; linked children keep the source's segments.
+    pub segments: SegmentMode,
+    /// The id field.
+    pub key: String,
+    /// The field of custom routing values.
+    pub routing_field: Option<String>,
+    /// Which planes keys were read from, over all shards.
+    pub key_readings: Vec<KeyReading>,
+    /// Keys that were hashed; 0 where every hash was in a sidecar.
+    pub keys_hashed: u64,
+    /// The parts, ascending by their first source shard.
+    pub parts: Vec<PlannedPart>,
+    /// The children of all parts, ascending by shard number.
+    pub children: Vec<PlannedChild>,
+    /// Live documents.
+    pub docs: u64,
+    /// Deleted documents.
+    pub deleted: u64,
+    /// Size of the segment files of all shards in bytes.
     pub source_bytes: u64,
     /// Most bytes that will be taken on the target file system while the job runs: the children, nothing else.
     pub peak_disk_bytes: u64,

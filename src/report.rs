@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
-use crate::plan::Plan;
+use crate::plan::{IndexPlan, Plan};
 use crate::progress::Stage;
 use crate::route::ShardNumber;
 use crate::verify::VerifyReport;
@@ -83,6 +83,23 @@ pub struct SplitReport {
     /// What verification found; `None` if it was switched off.
     pub verify: Option<VerifyReport>,
     /// Wall and CPU per stage.
+    pub stages: Vec<StageTime>,
+    /// Remarks: links that became copies, locks that could not be taken.
+    pub notes: Vec<String>,
+}
+
+/// A finished split, merge or clone of a whole index.
+#[derive(Clone, Debug, Serialize)]
+pub struct IndexReport {
+    /// What was planned, and then done.
+    pub plan: IndexPlan,
+    /// The children, ascending by shard number.
+    pub children: Vec<ChildReport>,
+    /// What a rewrite read of the sources; `None` for links.
+    pub reads: Option<SourceReads>,
+    /// What verification found, over all shards; `None` if it was switched off.
+    pub verify: Option<VerifyReport>,
+    /// Wall and CPU per stage. Where shards were worked on side by side, verification is part of writing.
     pub stages: Vec<StageTime>,
     /// Remarks: links that became copies, locks that could not be taken.
     pub notes: Vec<String>,

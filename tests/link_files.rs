@@ -175,8 +175,8 @@ fn lengths_and_checksums_in_manifests_are_those_of_the_files() {
             assert_eq!((file.len, file.crc32), (bytes.len() as u64, crc32fast::hash(&bytes)), "{}", file.name);
         }
     }
-    assert_eq!(set.source.segments.len(), 3);
-    for segment in &set.source.segments {
+    assert_eq!(set.parts[0].sources[0].segments.len(), 3);
+    for segment in &set.parts[0].sources[0].segments {
         for file in &segment.files {
             let bytes = std::fs::read(bench.source().join(&file.name)).unwrap();
             assert_eq!((file.len, file.crc32), (bytes.len() as u64, crc32fast::hash(&bytes)), "{}", file.name);
@@ -313,14 +313,14 @@ fn an_assignment_that_loses_or_revives_documents_is_refused_before_anything_is_l
     for (what, segments) in [("lost", lost), ("revived", revived), ("short", short), ("empty", Vec::new())] {
         let bad = Assignment::new(2, segments);
         let staging = Staging::create(Arc::new(RealFs), &bench.out(), linked::record(&source, &good)).unwrap();
-        let refused = link(&source, &bad, &staging, &Silent, &Cancel::new());
+        let refused = link(&source, &bad, &[10, 11], &staging, &Silent, &Cancel::new());
         assert!(matches!(refused, Err(Error::Census { .. })), "{what}: {refused:?}");
         assert!(staging.discard().unwrap().unknown.is_empty());
     }
     let cancel = Cancel::new();
     cancel.cancel();
     let staging = Staging::create(Arc::new(RealFs), &bench.out(), linked::record(&source, &good)).unwrap();
-    assert!(matches!(link(&source, &good, &staging, &Silent, &cancel), Err(Error::Interrupted)));
+    assert!(matches!(link(&source, &good, &[10, 11], &staging, &Silent, &cancel), Err(Error::Interrupted)));
 }
 
 /// A real file system whose links fail in one way.

@@ -5,13 +5,14 @@ use std::path::Path;
 use std::sync::Arc;
 
 use shardsplit::Result;
-use shardsplit::partition::{Assignment, Census, KeyPolicies, NO_CHILD, SegmentCensus, SegmentMode};
+use shardsplit::partition::{Assignment, Census, KeyPolicies, KeySpec, NO_CHILD, SegmentCensus, SegmentMode};
 use shardsplit::plan::Method;
 use shardsplit::progress::{Cancel, Silent};
 use shardsplit::publish::{
-    FileSystem, Proof, Published, RoutingRecord, SourceLineage, SplitRecord, StagedChild, Staging,
+    FileSystem, PartRecord, Proof, Published, RoutingFile, RoutingRecord, SourceLineage, SplitRecord, StagedChild,
+    Staging,
 };
-use shardsplit::route::SplitSpec;
+use shardsplit::route::{IndexRouting, Operation, RoutingFunction, SplitSpec};
 use shardsplit::source::{LockMode, Source};
 use shardsplit::write::{WrittenSegment, link};
 use tantivy::indexer::NoMergePolicy;
@@ -91,9 +92,21 @@ pub fn census(source: &Source, assignment: &Assignment) -> Census {
 pub fn record(source: &Source, assignment: &Assignment) -> SplitRecord {
     let into = u32::try_from(assignment.num_children()).unwrap();
     let ids: Vec<String> = source.segments().iter().map(|segment| segment.id().to_owned()).collect();
+    let keys = KeySpec { key: "id".to_owned(), routing_field: None };
+    let routing = IndexRouting {
+        function: RoutingFunction::Elasticsearch,
+        number_of_shards: into,
+        number_of_routing_shards: Some(1024),
+        routing_partition_size: 1,
+    };
     SplitRecord {
-        source: SourceLineage::of(source).unwrap(),
-        source_path: std::fs::canonicalize(source.dir()).unwrap(),
+        operation: Operation::Split,
+        parts: vec![PartRecord {
+            sources: SourceLineage::of(source, &[0]).unwrap(),
+            census: census(source, assignment),
+            children: (0..into).map(|child| StagedChild { shard: 10 + child, segments: ids.clone() }).collect(),
+        }],
+        source_paths: vec![std::fs::canonicalize(source.dir()).unwrap()],
         routing: RoutingRecord {
             split: SplitSpec::new(into),
             number_of_routing_shards: Some(1024),
@@ -101,10 +114,9 @@ pub fn record(source: &Source, assignment: &Assignment) -> SplitRecord {
             routing_field: None,
             policies: KeyPolicies::default(),
         },
+        routing_file: RoutingFile::new(&routing, &keys),
         method: Method::Link,
         segments: SegmentMode::Keep,
-        census: census(source, assignment),
-        children: (0..into).map(|child| StagedChild { shard: 10 + child, segments: ids.clone() }).collect(),
     }
 }
 
@@ -116,7 +128,8 @@ pub fn stage(
     out: &Path,
 ) -> Result<(Staging, Vec<WrittenSegment>, Vec<String>)> {
     let mut staging = Staging::create(fs, out, record(source, assignment))?;
-    let (written, notes) = link(source, assignment, &staging, &Silent, &Cancel::new())?;
+    let shards: Vec<u32> = (10..).take(assignment.num_children()).collect();
+    let (written, notes) = link(source, assignment, &shards, &staging, &Silent, &Cancel::new())?;
     for child in 0..assignment.num_children() {
         let segments: Vec<WrittenSegment> = written.iter().filter(|segment| segment.child == child).cloned().collect();
         staging.add_index_files(child, source.meta(), &segments)?;

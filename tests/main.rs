@@ -14,6 +14,7 @@
 //! | `claims` | sizes that damaged blocks claim, which would end the process |
 //! | `sidecar` | hash sidecars: chains of splits, damage, `index-hashes` |
 //! | `link_files`, `children` | linked files, and children in the hands of a tantivy writer |
+//! | `whole` | all shards of an index together: split, merge, clone |
 //! | `crash`, `recover` | failures, kills and lost power at every step |
 //! | `verify_catches` | what verification must find |
 //! | `regression` | faults that were mended |
@@ -69,3 +70,4 @@ mod source_shapes;
 mod split;
 mod stopped;
 mod verify_catches;
+mod whole;

@@ -12,9 +12,10 @@ use shardsplit::partition::{KeyPolicies, KeySpec, Policy};
 use shardsplit::route::{RoutingFunction, SplitSpec};
 use shardsplit::source::LockMode;
 
-use super::{index_hashes, inspect, plan, recover, split, verify};
+use super::{index, index_hashes, inspect, plan, recover, split, verify};
 
-/// Split one on-disk tantivy index into k child indexes, offline, in one pass, and prove that nothing was lost.
+/// Split one on-disk tantivy index into k child indexes, or all shards of an index together, offline, in one pass, and
+/// prove that nothing was lost.
 ///
 /// Documents are routed as Elasticsearch routes them. The source is never changed; the children become visible all at
 /// once, after they were verified, or not at all.
@@ -48,6 +49,8 @@ Results go to stdout, everything else to stderr. RUST_LOG=info logs stages, RUST
 pub(crate) enum Command {
     Plan(plan::PlanArgs),
     Split(split::SplitArgs),
+    Merge(index::MergeArgs),
+    Clone(index::CloneArgs),
     Verify(verify::VerifyArgs),
     Recover(recover::RecoverArgs),
     Inspect(inspect::InspectArgs),
@@ -119,6 +122,7 @@ impl RoutingArgs {
     pub(crate) fn over(&self, base: SplitSpec) -> SplitSpec {
         SplitSpec {
             function: self.routing.map_or(base.function, Routing::function),
+            from: base.from,
             into: base.into,
             source_shards: self.source_shards.unwrap_or(base.source_shards),
             source_shard: self.source_shard.unwrap_or(base.source_shard),

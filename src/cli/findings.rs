@@ -162,7 +162,7 @@ mod tests {
     }
 
     fn lost() -> Finding {
-        let address = DocAddress { segment: "aa".into(), doc: 7 };
+        let address = DocAddress { dir: None, segment: "aa".into(), doc: 7 };
         Finding {
             grade: Grade::Error,
             kind: FindingKind::DocumentLost,

@@ -3,8 +3,9 @@
 use std::fmt::Write;
 
 use clap::Args;
-use shardsplit::Result;
+use shardsplit::error::{Error, Result};
 use shardsplit::inspect::{ComponentBytes, FieldInspection, Inspection, inspect};
+use shardsplit::publish::IndexDirectory;
 use shardsplit::source::{Source, StoreCodec};
 
 use super::args::IndexArgs;
@@ -26,6 +27,13 @@ pub(crate) struct InspectArgs {
 
 /// Runs the command.
 pub(crate) fn run(args: &InspectArgs, console: &Console) -> Result<Exit> {
+    if let Some(directory) = IndexDirectory::open(&args.index.index)? {
+        let (path, shards) = (directory.path().display(), directory.routing().routing().number_of_shards);
+        return Err(Error::Usage(format!(
+            "{path} is an index directory of {shards} shards: name one of them, such as {}",
+            directory.shard(0).display()
+        )));
+    }
     let source = Source::open(&args.index.index, args.index.lock())?;
     let inspection = inspect(&source)?;
     console.result("inspect", &inspection, || text(&inspection))?;

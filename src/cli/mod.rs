@@ -6,8 +6,9 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `args` | the command and the flags that several commands share |
+//! | `args`, `writing` | the command and the flags that several commands share |
 //! | `plan`, `split`, `verify`, `recover`, `inspect`, `index_hashes` | one command each: its flags, its call, its text |
+//! | `index` | `merge` and `clone`, and what `plan` and `split` do with an index directory |
 //! | `console` | where output goes: stdout, stderr, closed pipes |
 //! | `human`, `json` | aligned tables and units; typed lines |
 //! | `findings` | what verification found |
@@ -20,6 +21,7 @@ mod console;
 mod exit;
 mod findings;
 mod human;
+mod index;
 mod index_hashes;
 mod inspect;
 mod interrupt;
@@ -29,6 +31,7 @@ mod progress;
 mod recover;
 mod split;
 mod verify;
+mod writing;
 
 use std::ffi::OsString;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -67,6 +70,8 @@ fn run(command: &Command, console: &Console) -> shardsplit::Result<Exit> {
     match command {
         Command::Plan(args) => plan::run(args, console),
         Command::Split(args) => split::run(args, console),
+        Command::Merge(args) => index::run_merge(args, console),
+        Command::Clone(args) => index::run_clone(args, console),
         Command::Verify(args) => verify::run(args, console),
         Command::Recover(args) => recover::run(args, console),
         Command::Inspect(args) => inspect::run(args, console),

@@ -1,160 +1,132 @@
-//! `shardsplit plan`: what `split` would do with the same flags.
+//! `shardsplit plan`: what `split`, `merge` or `clone` would do with the same flags.
 
 use std::fmt::Write;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use shardsplit::Result;
-use shardsplit::job::Job;
-use shardsplit::partition::{KeyPlane, KeyPolicies, MAX_DOCS_PER_SEGMENT, SegmentMode};
+use shardsplit::job::{Change, IndexJob, Job};
+use shardsplit::partition::{KeyPlane, KeyPolicies, KeyReading, SegmentMode};
 use shardsplit::plan::{Method, Plan};
-use shardsplit::route::{RoutingFunction, ShardNumber, SplitSpec};
-use shardsplit::verify::VerifyLevel;
+use shardsplit::route::{Operation, ShardNumber, SplitSpec};
 
-use super::args::{self, IndexArgs, PolicyArgs, RoutingArgs, ThreadArgs};
+use super::args::{self, IndexArgs, PolicyArgs, RoutingArgs};
 use super::console::Console;
 use super::exit::Exit;
 use super::human::{self, Align, Table};
+use super::index::{self, Asked};
 use super::interrupt;
+use super::writing::WritingArgs;
 
-/// Show what `split` would do, and write nothing
+/// Show what `split`, `merge` or `clone` would do, and write nothing
 ///
 /// Opens and checks the index, reads and hashes the key of every document, and prints documents and predicted bytes
 /// per child, the most disk space needed, and what an operator should know. Costs one pass over the key field: seconds
 /// for a column or a raw-indexed field, a pass over the doc store otherwise.
 #[derive(Args, Debug)]
 pub(crate) struct PlanArgs {
+    /// What to plan [default: split]
+    #[arg(long, value_name = "OPERATION")]
+    operation: Option<OperationArg>,
     #[command(flatten)]
     pub(crate) job: JobArgs,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum OperationArg {
+    /// Every shard becomes --into shards
+    Split,
+    /// The shards of an index directory become --into shards
+    Merge,
+    /// Every shard of an index directory becomes one
+    Clone,
 }
 
 /// What a split needs to know: the flags of `plan` and `split`.
 #[derive(Args, Debug)]
 pub(crate) struct JobArgs {
     #[command(flatten)]
-    index: IndexArgs,
-    /// Number of children
+    pub(crate) place: PlaceArgs,
+    /// Number of children of each shard; of a merge, number of shards that are left
     #[arg(long, value_name = "K")]
-    into: u32,
-    /// Directory to make; children stand at DIR/0, DIR/1, ... by shard number. It must not exist
-    #[arg(long, value_name = "DIR")]
-    out: PathBuf,
-    /// Field that holds each document's id (Elasticsearch's _id)
+    pub(crate) into: Option<u32>,
+    /// Field that holds each document's id (Elasticsearch's _id) [default: as routing.json says]
     ///
     /// Must give exactly one value per document. Cheapest is a string column (fast field), then a raw-indexed field;
     /// any other stored field serves too, but every document must be decompressed for it. `inspect` lists usable fields.
+    /// Needed unless --index is an index directory.
     #[arg(long, value_name = "FIELD", help_heading = "Routing")]
-    key: String,
+    pub(crate) key: Option<String>,
     /// Field with custom routing values (Elasticsearch's _routing); documents without one go by --key
     #[arg(long, value_name = "FIELD", help_heading = "Routing")]
-    routing_field: Option<String>,
+    pub(crate) routing_field: Option<String>,
     #[command(flatten)]
     pub(crate) routing: RoutingArgs,
     #[command(flatten)]
-    policies: PolicyArgs,
-    /// How children are made [default: rewrite]
-    #[arg(long, value_name = "METHOD", help_heading = "Writing")]
-    method: Option<MethodArg>,
-    /// Segments of children (rewrite only; linked children keep the source's) [default: one]
-    #[arg(long, value_name = "LAYOUT", help_heading = "Writing")]
-    segments: Option<SegmentsArg>,
-    /// Most documents per child segment (rewrite only); more segments, smaller merges later
-    #[arg(long, value_name = "N", help_heading = "Writing", default_value_t = MAX_DOCS_PER_SEGMENT, hide_default_value = true,
-          value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_DOCS_PER_SEGMENT)))]
-    max_docs_per_segment: u32,
-    /// How much is verified before the children are published [default: full]
-    #[arg(long, value_name = "LEVEL", help_heading = "Writing")]
-    verify: Option<VerifyArg>,
+    pub(crate) policies: PolicyArgs,
     #[command(flatten)]
-    threads: ThreadArgs,
+    pub(crate) writing: WritingArgs,
+}
+
+/// What is read, and what is made.
+#[derive(Args, Debug)]
+pub(crate) struct PlaceArgs {
+    #[command(flatten)]
+    pub(crate) index: IndexArgs,
+    /// Directory to make; children stand at DIR/0, DIR/1, ... by shard number. It must not exist
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: PathBuf,
 }
 
 impl JobArgs {
-    /// The job that these flags ask for.
-    pub(crate) fn job(&self) -> Job {
+    /// The job on a single shard that these flags ask for.
+    pub(crate) fn shard_job(&self, into: u32, key: &str) -> Job {
+        let place = &self.place;
+        // What both kinds of jobs have in common is said once.
+        let IndexJob { method, segments, max_docs_per_segment, verify, threads, .. } =
+            self.writing.over(IndexJob::new(&place.index.index, &place.out, Change::Clone));
         Job {
-            source: self.index.index.clone(),
-            out: self.out.clone(),
-            split: self.routing.over(SplitSpec::new(self.into)),
-            keys: args::key_spec(&self.key, self.routing_field.as_deref()),
+            source: place.index.index.clone(),
+            out: place.out.clone(),
+            split: self.routing.over(SplitSpec::new(into)),
+            keys: args::key_spec(key, self.routing_field.as_deref()),
             policies: self.policies.over(KeyPolicies::default()),
-            method: self.method.map_or_else(Method::default, MethodArg::method),
-            segments: self.segments.map_or_else(SegmentMode::default, SegmentsArg::mode),
-            max_docs_per_segment: self.max_docs_per_segment,
-            verify: self.verify.map_or_else(VerifyLevel::default, VerifyArg::level),
-            threads: self.threads.threads,
-            lock: self.index.lock(),
-        }
-    }
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum MethodArg {
-    /// Write children of final size in one pass over the source; deleted documents vanish
-    Rewrite,
-    /// Hard-link the source's files into every child and hide the other children's documents: near-instant and almost
-    /// no disk space, but disk space comes back only when children merge. Copies where links are impossible
-    Link,
-}
-
-impl MethodArg {
-    fn method(self) -> Method {
-        match self {
-            MethodArg::Rewrite => Method::Rewrite,
-            MethodArg::Link => Method::Link,
-        }
-    }
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum SegmentsArg {
-    /// One segment per child: fastest to search
-    One,
-    /// One child segment per source segment: least work, keeps old and new documents apart
-    Keep,
-}
-
-impl SegmentsArg {
-    fn mode(self) -> SegmentMode {
-        match self {
-            SegmentsArg::One => SegmentMode::One,
-            SegmentsArg::Keep => SegmentMode::Keep,
-        }
-    }
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum VerifyArg {
-    /// Read source and children back and compare every stored byte, posting, column value and norm
-    Full,
-    /// Check that files are whole and documents add up; content is not compared
-    Counts,
-    /// Trust the writer
-    None,
-}
-
-impl VerifyArg {
-    fn level(self) -> VerifyLevel {
-        match self {
-            VerifyArg::Full => VerifyLevel::Full,
-            VerifyArg::Counts => VerifyLevel::Counts,
-            VerifyArg::None => VerifyLevel::None,
+            method,
+            segments,
+            max_docs_per_segment,
+            verify,
+            threads,
+            lock: place.index.lock(),
         }
     }
 }
 
 /// Runs the command.
 pub(crate) fn run(args: &PlanArgs, console: &Console) -> Result<Exit> {
-    show(&args.job.job(), console)
+    let operation = match args.operation {
+        None | Some(OperationArg::Split) => Operation::Split,
+        Some(OperationArg::Merge) => Operation::Merge,
+        Some(OperationArg::Clone) => Operation::Clone,
+    };
+    show(&index::asked(&args.job, operation)?, console)
 }
 
-/// Prepares `job` and prints its plan: also what `split --dry-run` does.
-pub(crate) fn show(job: &Job, console: &Console) -> Result<Exit> {
+/// Prepares a job and prints its plan: also what `--dry-run` does.
+pub(crate) fn show(asked: &Asked, console: &Console) -> Result<Exit> {
     let cancel = interrupt::cancel_on_signal(console);
     let bars = console.bars();
-    let prepared = job.prepare(&bars, &cancel)?;
-    drop(bars);
-    console.result("plan", prepared.plan(), || text(prepared.plan()))?;
+    match asked {
+        Asked::Shard(job) => {
+            let prepared = job.prepare(&bars, &cancel)?;
+            drop(bars);
+            console.result("plan", prepared.plan(), || text(prepared.plan()))?;
+        }
+        Asked::Index(job) => {
+            let prepared = job.prepare(&bars, &cancel)?;
+            drop(bars);
+            console.result("index_plan", prepared.plan(), || index::plan_text(prepared.plan()))?;
+        }
+    }
     Ok(Exit::Done)
 }
 
@@ -168,7 +140,7 @@ fn text(plan: &Plan) -> String {
     let (live, deleted) = (human::documents(plan.census.live), human::count(plan.census.deleted));
     fact("source", format!("{live}, {deleted} deleted, {}", human::bytes(plan.source_bytes)));
     fact("routing", routing(plan));
-    fact("keys", keys(plan));
+    fact("keys", keys(&plan.key_readings));
     fact("hashed", human::counted(plan.keys_hashed, "key", "keys"));
     if let Some(count) = plan.census.duplicate_keys.filter(|&count| count > 0) {
         fact("duplicate keys", format!("{}, each with the key of an earlier one", human::documents(count)));
@@ -187,13 +159,18 @@ fn text(plan: &Plan) -> String {
     text
 }
 
-/// `split SOURCE into 8 children at OUT (rewrite, one segment per child)`.
-pub(crate) fn headline(verb: &str, plan: &Plan) -> String {
-    let how = match (plan.method, plan.segments) {
+/// `rewrite, one segment per child`.
+pub(crate) fn how(method: Method, segments: SegmentMode) -> &'static str {
+    match (method, segments) {
         (Method::Rewrite, SegmentMode::One) => "rewrite, one segment per child",
         (Method::Rewrite, SegmentMode::Keep) => "rewrite, one segment per source segment",
         (Method::Link, _) => "link, segments shared with the source",
-    };
+    }
+}
+
+/// `split SOURCE into 8 children at OUT (rewrite, one segment per child)`.
+pub(crate) fn headline(verb: &str, plan: &Plan) -> String {
+    let how = how(plan.method, plan.segments);
     let (from, to) = (plan.source.display().to_string(), plan.out.display().to_string());
     let children = human::counted(plan.children.len() as u64, "child", "children");
     human::printable(&format!("{verb} {from} into {children} at {to} ({how})"))
@@ -202,11 +179,7 @@ pub(crate) fn headline(verb: &str, plan: &Plan) -> String {
 /// `elasticsearch, shard 0 of 1, number_of_routing_shards 1024`.
 fn routing(plan: &Plan) -> String {
     let spec = &plan.routing;
-    let name = match spec.function {
-        RoutingFunction::Elasticsearch => "elasticsearch",
-        RoutingFunction::ElasticsearchModulo => "elasticsearch-modulo",
-    };
-    let mut text = format!("{name}, shard {} of {}", spec.source_shard, spec.source_shards);
+    let mut text = format!("{}, shard {} of {}", spec.function.name(), spec.source_shard, spec.source_shards);
     if let Some(shards) = plan.number_of_routing_shards {
         let _ = write!(text, ", number_of_routing_shards {shards}");
     }
@@ -217,12 +190,12 @@ fn routing(plan: &Plan) -> String {
 }
 
 /// `id from its column (1,000 hashed); owner from its terms (12 hashed)`.
-pub(crate) fn keys(plan: &Plan) -> String {
+pub(crate) fn keys(readings: &[KeyReading]) -> String {
     let one = |field: &str, plane: KeyPlane, hashed: u64| {
         format!("{field} read from {} ({} hashed)", plane_name(plane), human::count(hashed))
     };
     let readings: Vec<String> =
-        plan.key_readings.iter().map(|reading| one(&reading.field, reading.plane, reading.hashed)).collect();
+        readings.iter().map(|reading| one(&reading.field, reading.plane, reading.hashed)).collect();
     readings.join("; ")
 }
 

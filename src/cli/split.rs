@@ -7,15 +7,20 @@ use clap::Args;
 use shardsplit::Result;
 use shardsplit::plan::Method;
 use shardsplit::progress::Stage;
-use shardsplit::report::SplitReport;
+use shardsplit::report::{SplitReport, StageTime};
+use shardsplit::route::Operation;
 
 use super::console::Console;
 use super::exit::Exit;
 use super::human::{self, Align, Table};
+use super::index::{self, Asked};
 use super::plan::{self, JobArgs};
 use super::{findings, interrupt};
 
 /// Split an index into k children, verify them, publish them at once
+///
+/// Of an index directory (a routing.json, and a directory for every shard) all shards are split, each into k: one of them
+/// alone would not fit the others' routing. Routing and keys are then read from routing.json.
 ///
 /// Children are written into a hidden directory beside --out, compared with the source, and made visible by one rename.
 /// Whatever happens before that leaves nothing at --out; after a kill or a power loss `recover` removes the rest.
@@ -31,10 +36,14 @@ pub(crate) struct SplitArgs {
 
 /// Runs the command.
 pub(crate) fn run(args: &SplitArgs, console: &Console) -> Result<Exit> {
-    let job = args.job.job();
+    let asked = index::asked(&args.job, Operation::Split)?;
     if args.dry_run {
-        return plan::show(&job, console);
+        return plan::show(&asked, console);
     }
+    let job = match asked {
+        Asked::Shard(job) => job,
+        Asked::Index(job) => return index::execute("index_split", &job, console),
+    };
     let cancel = interrupt::cancel_on_signal(console);
     let bars = console.bars();
     let report = {
@@ -56,11 +65,16 @@ fn text(report: &SplitReport) -> String {
     text.push_str(&plan::children_table(size, children));
 
     let mut facts = Table::new([("", Align::Left), ("", Align::Left)]);
-    facts.row(["keys".to_owned(), plan::keys(&report.plan)]);
+    facts.row(["keys".to_owned(), plan::keys(&report.plan.key_readings)]);
     facts.row(["hashed".to_owned(), human::counted(report.plan.keys_hashed, "key", "keys")]);
     let verified = report.verify.as_ref().map_or_else(|| "not verified (--verify none)".to_owned(), findings::verdict);
     facts.row(["verified".to_owned(), verified]);
-    let _ = write!(text, "\n{}\n{}", facts.render(), stages(report));
+    let _ = write!(
+        text,
+        "\n{}\n{}",
+        facts.render(),
+        stages(&report.stages, report.plan.census.live, report.plan.source_bytes)
+    );
     if let Some(found) = report.verify.as_ref() {
         text.push_str(&findings::list(found));
     }
@@ -74,7 +88,8 @@ fn text(report: &SplitReport) -> String {
     text
 }
 
-fn stages(report: &SplitReport) -> String {
+/// A line per stage, with documents and source bytes per second.
+pub(super) fn stages(times: &[StageTime], docs: u64, bytes: u64) -> String {
     let mut table = Table::new([
         ("stage", Align::Left),
         ("wall", Align::Right),
@@ -83,15 +98,15 @@ fn stages(report: &SplitReport) -> String {
         ("source MB/s", Align::Right),
     ]);
     let mut line = |name: &str, wall: f64, cpu: f64, rates: bool| {
-        let [docs, megabytes] = if rates { rates_of(report, wall) } else { [String::new(), String::new()] };
-        table.row([name.to_owned(), human::seconds(wall), human::seconds(cpu), docs, megabytes]);
+        let [per_second, megabytes] = if rates { rates_of(docs, bytes, wall) } else { [String::new(), String::new()] };
+        table.row([name.to_owned(), human::seconds(wall), human::seconds(cpu), per_second, megabytes]);
     };
-    for time in &report.stages {
+    for time in times {
         let rates = matches!(time.stage, Stage::Route | Stage::Write | Stage::Verify);
         line(time.stage.name(), time.wall_seconds, time.cpu_seconds, rates);
     }
-    let wall = report.stages.iter().map(|time| time.wall_seconds).sum();
-    let cpu = report.stages.iter().map(|time| time.cpu_seconds).sum();
+    let wall = times.iter().map(|time| time.wall_seconds).sum();
+    let cpu = times.iter().map(|time| time.cpu_seconds).sum();
     line("total", wall, cpu, true);
     table.render()
 }
@@ -99,13 +114,13 @@ fn stages(report: &SplitReport) -> String {
 /// Documents and source megabytes per second of `wall`.
 #[expect(clippy::cast_precision_loss, reason = "rates are shown with few digits")]
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a rate is not negative; casts saturate")]
-fn rates_of(report: &SplitReport, wall: f64) -> [String; 2] {
+fn rates_of(docs: u64, bytes: u64, wall: f64) -> [String; 2] {
     // Below a millisecond the clock says more than the disk.
     if wall < Duration::from_millis(1).as_secs_f64() {
         return ["-".to_owned(), "-".to_owned()];
     }
-    let docs = report.plan.census.live as f64 / wall;
-    let megabytes = report.plan.source_bytes as f64 / 1e6 / wall;
+    let docs = docs as f64 / wall;
+    let megabytes = bytes as f64 / 1e6 / wall;
     [human::count(docs.round() as u64), format!("{megabytes:.1}")]
 }
 
@@ -113,7 +128,7 @@ fn rates_of(report: &SplitReport, wall: f64) -> [String; 2] {
 mod tests {
     use shardsplit::partition::{Census, KeyPlane, KeyReading, SegmentMode};
     use shardsplit::plan::{Plan, PlannedChild};
-    use shardsplit::report::{ChildReport, StageTime};
+    use shardsplit::report::ChildReport;
     use shardsplit::route::SplitSpec;
 
     use super::*;
@@ -156,6 +171,6 @@ mod tests {
 
     #[test]
     fn a_stage_too_short_to_measure_has_no_rate() {
-        assert_eq!(rates_of(&report(), 0.0), ["-", "-"]);
+        assert_eq!(rates_of(1000, 1000, 0.0), ["-", "-"]);
     }
 }

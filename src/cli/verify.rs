@@ -5,20 +5,24 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use shardsplit::error::{Error, Result};
+use shardsplit::job::IndexVerifyJob;
 use shardsplit::partition::{KeyPolicies, KeySpec};
-use shardsplit::publish::layout::MANIFEST;
-use shardsplit::publish::{SetManifest, is_manifest, read_child, read_set};
+use shardsplit::publish::layout::{MANIFEST, shard_of};
+use shardsplit::publish::{IndexDirectory, SetManifest, is_manifest, published_sidecars, read_set};
 use shardsplit::route::{ShardNumber, SplitRouting, SplitSpec};
-use shardsplit::source::{Source, sidecar_segment};
-use shardsplit::verify::{Ownership, SAMPLE, VerifyJob, VerifyLevel, verify};
+use shardsplit::source::Source;
+use shardsplit::verify::{Ownership, SAMPLE, VerifyJob, VerifyLevel, VerifyReport, verify};
 
 use super::args::{self, IndexArgs, PolicyArgs, RoutingArgs, ThreadArgs};
 use super::console::Console;
 use super::exit::Exit;
 use super::findings::{self, Summary};
-use super::interrupt;
+use super::{index, interrupt};
 
 /// Compare a set of children with their source
+///
+/// Of an index directory all shards are compared with all shards in DIR, which must have been made from it by `split`,
+/// `merge` or `clone`; both have a routing.json.
 ///
 /// Reads source and children with tantivy's own readers, and prints every difference with its grade, child, file and
 /// first documents. Where documents belong is read from DIR's manifest; flags override it. With neither manifest nor
@@ -72,6 +76,15 @@ impl LevelArg {
 /// Runs the command.
 pub(crate) fn run(args: &VerifyArgs, console: &Console) -> Result<Exit> {
     let manifest = manifest(&args.children)?;
+    if let Some(directory) = IndexDirectory::open(&args.index.index)? {
+        return run_index(args, &directory, manifest.as_ref(), console);
+    }
+    if let Some(made_from) = manifest.as_ref().map(sources_of).filter(|&sources| sources > 1) {
+        return Err(Error::Usage(format!(
+            "{} was made from an index of {made_from} shards: name that index with --index, not one of its shards",
+            args.children.display()
+        )));
+    }
     let shards = shards(&args.children, manifest.as_ref())?;
     let dealt = dealt(args, manifest.as_ref(), shards.len())?;
     let routing = dealt.as_ref().map(|dealt| SplitRouting::new(dealt.split)).transpose()?;
@@ -94,29 +107,54 @@ pub(crate) fn run(args: &VerifyArgs, console: &Console) -> Result<Exit> {
         threads: args.threads.threads,
         sample: SAMPLE,
         known_file: is_manifest,
-        sidecars: sidecars(&args.children, &shards),
+        sidecars: published_sidecars(&args.children, &shards),
         source_checked: false,
     };
     let bars = console.bars();
     let report = verify(&job, &bars, &cancel)?;
     drop(bars);
+    print(&report, console)
+}
+
+/// Source shards of a set.
+fn sources_of(manifest: &SetManifest) -> usize {
+    manifest.parts.iter().map(|part| part.sources.len()).sum()
+}
+
+/// Compares a whole index with the one that it became.
+fn run_index(
+    args: &VerifyArgs,
+    directory: &IndexDirectory,
+    manifest: Option<&SetManifest>,
+    console: &Console,
+) -> Result<Exit> {
+    index::check_flags(directory.routing(), args.key.as_deref(), args.routing_field.as_deref(), &args.routing)?;
+    if args.into.is_some() {
+        return Err(Error::Usage(
+            "--into is read from the routing files of index directories; leave it away".to_owned(),
+        ));
+    }
+    let cancel = interrupt::cancel_on_signal(console);
+    let job = IndexVerifyJob {
+        source: args.index.index.clone(),
+        children: args.children.clone(),
+        policies: args.policies.over(manifest.map(|manifest| manifest.routing.policies).unwrap_or_default()),
+        level: args.level.map_or_else(VerifyLevel::default, LevelArg::level),
+        threads: args.threads.threads,
+        lock: args.index.lock(),
+    };
+    let bars = console.bars();
+    let report = job.run(&bars, &cancel)?;
+    drop(bars);
+    print(&report, console)
+}
+
+fn print(report: &VerifyReport, console: &Console) -> Result<Exit> {
     for finding in &report.findings {
         console.detail("finding", finding)?;
     }
-    console.result("verify", &Summary::of(&report), || findings::text(&report))?;
+    console.result("verify", &Summary::of(report), || findings::text(report))?;
     Ok(if report.is_clean() { Exit::Done } else { Exit::Difference })
-}
-
-/// The hash sidecars that children were published with, as far as their manifests can be read.
-fn sidecars(children: &Path, shards: &[ShardNumber]) -> Vec<PathBuf> {
-    let dirs = shards.iter().map(|shard| children.join(shard.to_string()));
-    let manifests = dirs.filter_map(|dir| Some((read_child(&dir).ok()?, dir)));
-    let sidecars = manifests.flat_map(|(manifest, dir)| {
-        let names = manifest.files.into_iter().map(|file| file.name);
-        let own = names.filter(|name| sidecar_segment(name).is_some());
-        own.map(move |name| dir.join(name)).collect::<Vec<_>>()
-    });
-    sidecars.collect()
 }
 
 /// How documents were dealt, as far as manifest and flags say.
@@ -153,12 +191,8 @@ fn shards(dir: &Path, manifest: Option<&SetManifest>) -> Result<Vec<ShardNumber>
         manifest.iter().flat_map(|manifest| &manifest.children).map(|child| child.shard).collect();
     for entry in std::fs::read_dir(dir).map_err(Error::io("list", dir))? {
         let entry = entry.map_err(Error::io("list", dir))?;
-        let name = entry.file_name();
-        let shard = name.to_str().and_then(|name| name.parse::<ShardNumber>().ok());
-        // `007` parses but is not how a shard is named.
-        if let Some(shard) = shard.filter(|shard| name.to_str() == Some(&shard.to_string()) && entry.path().is_dir()) {
-            shards.insert(shard);
-        }
+        let shard = entry.file_name().to_str().and_then(shard_of);
+        shards.extend(shard.filter(|_| entry.path().is_dir()));
     }
     if shards.is_empty() {
         let dir = dir.display();

@@ -75,7 +75,7 @@ pub struct Census {
     pub deleted: u64,
     /// Documents by child index.
     pub children: Vec<u64>,
-    /// The same by source segment.
+    /// The same by source segment, directory by directory.
     pub segments: Vec<SegmentCensus>,
     /// Distinct ids of live documents: compared as strings, never guessed from hashes. `None` where the planes they
     /// were read from do not let them be compared within the memory bound.
@@ -157,7 +157,8 @@ impl Assigning<'_> {
         self.keys.hashed_by(spec.function.hash_name(), spec.routing_partition_size)
     }
 
-    /// Routes every live document.
+    /// Routes every live document. Where routing has several source shards (a merge), the directories of the source are
+    /// those, in their order; if it has one directory, that holds documents of any of them.
     ///
     /// # Errors
     /// - [`Error::Usage`] if a policy names no child, or if routing is partitioned and no routing field is named;
@@ -178,13 +179,18 @@ impl Assigning<'_> {
         let missing = policy_child(routing, policies.missing, "--missing-key")?;
         let stray = policy_child(routing, policies.stray, "--stray")?;
         let by = self.hashed_by();
+        let apart = source.dirs().len() == routing.sources().len();
+        if !apart && source.dirs().len() > 1 {
+            let (dirs, shards) = (source.dirs().len(), routing.sources().len());
+            return Err(Error::defect(format!("{dirs} directories were opened as {shards} source shards")));
+        }
         let walk = Walk {
             fields: &fields,
             routing,
-            bulk: routing.bulk(),
             by: &by,
             read_sidecars: self.read_sidecars,
             keep_hashes: self.keep_hashes,
+            apart,
             missing,
             stray,
             progress,

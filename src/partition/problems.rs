@@ -1,19 +1,24 @@
 //! Documents that routing alone cannot place: what they are, what to do with them, how they are reported.
 
 use std::fmt;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
 use crate::route::ShardNumber;
+use crate::source::Segment;
 
 /// Addresses kept of each kind of problem.
 const SAMPLE: usize = 10;
 /// Addresses named in the one-line message.
 const NAMED: usize = 3;
 
-/// Where a document stands: printed as `segment <id> doc <n>`.
+/// Where a document stands: printed as `segment <id> doc <n>`, or `segment <directory>/<id> doc <n>`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct DocAddress {
+    /// The index directory, where the source has several: ids may repeat in them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dir: Option<PathBuf>,
     /// Segment id, 32 hexadecimal digits.
     pub segment: String,
     /// DocId.
@@ -22,7 +27,19 @@ pub struct DocAddress {
 
 impl fmt::Display for DocAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "segment {} doc {}", self.segment, self.doc)
+        match &self.dir {
+            Some(dir) => write!(f, "segment {} doc {}", dir.join(&self.segment).display(), self.doc),
+            None => write!(f, "segment {} doc {}", self.segment, self.doc),
+        }
+    }
+}
+
+impl DocAddress {
+    /// Address of a document of `segment`.
+    #[must_use]
+    pub fn of(segment: &Segment, doc: u32) -> DocAddress {
+        let dir = segment.origin_dir().map(Path::to_path_buf);
+        DocAddress { dir, segment: segment.id().to_owned(), doc }
     }
 }
 
@@ -70,19 +87,19 @@ impl KeyProblems {
         self.missing == 0 && self.several == 0 && self.stray == 0
     }
 
-    pub(super) fn add_missing(&mut self, segment: &str, doc: u32) {
+    pub(super) fn add_missing(&mut self, address: impl FnOnce() -> DocAddress) {
         self.missing += 1;
-        keep(&mut self.missing_sample, || address(segment, doc));
+        keep(&mut self.missing_sample, address);
     }
 
-    pub(super) fn add_several(&mut self, segment: &str, doc: u32) {
+    pub(super) fn add_several(&mut self, address: impl FnOnce() -> DocAddress) {
         self.several += 1;
-        keep(&mut self.several_sample, || address(segment, doc));
+        keep(&mut self.several_sample, address);
     }
 
-    pub(super) fn add_stray(&mut self, segment: &str, doc: u32, owner: ShardNumber) {
+    pub(super) fn add_stray(&mut self, address: impl FnOnce() -> DocAddress, owner: ShardNumber) {
         self.stray += 1;
-        keep(&mut self.stray_sample, || (address(segment, doc), owner));
+        keep(&mut self.stray_sample, || (address(), owner));
     }
 
     /// Adds the problems of a later segment.
@@ -94,10 +111,6 @@ impl KeyProblems {
         later.several_sample.into_iter().for_each(|address| keep(&mut self.several_sample, || address));
         later.stray_sample.into_iter().for_each(|stray| keep(&mut self.stray_sample, || stray));
     }
-}
-
-fn address(segment: &str, doc: u32) -> DocAddress {
-    DocAddress { segment: segment.to_owned(), doc }
 }
 
 fn keep<T>(sample: &mut Vec<T>, item: impl FnOnce() -> T) {
@@ -128,7 +141,7 @@ impl fmt::Display for KeyProblems {
             let sample = self.stray_sample.iter().map(|(address, owner)| format!("{address} to shard {owner}"));
             parts.push(format!(
                 "{} to another shard than the source ({}): check --source-shard, --source-shards, --routing-field and the routing \
-                 function, or give them to a child with --stray child:N",
+                 function (of an index directory: routing.json), or give them to a child with --stray child:N",
                 count(self.stray, "belongs", "belong"),
                 first(self.stray, sample)
             ));
@@ -151,13 +164,25 @@ fn first(documents: u64, sample: impl Iterator<Item = String>) -> String {
 mod tests {
     use super::*;
 
+    fn at(segment: &str, doc: u32) -> impl FnOnce() -> DocAddress {
+        move || DocAddress { dir: None, segment: segment.to_owned(), doc }
+    }
+
+    #[test]
+    fn an_address_in_one_of_several_directories_names_it() {
+        let address = at("a", 3)();
+        assert_eq!(address.to_string(), "segment a doc 3");
+        let address = DocAddress { dir: Some("index/4".into()), ..address };
+        assert_eq!(address.to_string(), "segment index/4/a doc 3");
+    }
+
     #[test]
     fn the_message_is_one_line_with_counts_addresses_and_remedies() {
         let mut problems = KeyProblems::default();
         assert!(problems.is_empty());
-        problems.add_missing("a", 3);
+        problems.add_missing(at("a", 3));
         for doc in 0..12 {
-            problems.add_stray("b", doc, 7);
+            problems.add_stray(at("b", doc), 7);
         }
         assert_eq!(problems.stray_sample.len(), 10);
         let text = problems.to_string();
@@ -176,7 +201,7 @@ mod tests {
         for segment in ["a", "b"] {
             let mut problems = KeyProblems::default();
             for doc in 0..6 {
-                problems.add_several(segment, doc);
+                problems.add_several(at(segment, doc));
             }
             all.append(problems);
         }

@@ -8,10 +8,10 @@ use super::NO_CHILD;
 use super::assignment::SegmentCensus;
 use super::hashes::SegmentHashes;
 use super::keys::{KeyFields, KeyPlane, KeyReading, Seen, read_keys};
-use super::problems::KeyProblems;
+use super::problems::{DocAddress, KeyProblems};
 use crate::error::{Error, Result};
 use crate::progress::{Cancel, Progress, Stage, Work};
-use crate::route::{BulkRouting, RoutingHash, STRAY, SplitRouting};
+use crate::route::{RoutingHash, STRAY, ShardNumber, SplitRouting};
 use crate::source::{Component, Found, HashState, HashStates, HashedBy, Segment, guard};
 
 /// Documents that are routed at a time.
@@ -21,13 +21,14 @@ const CHUNK: usize = 1 << 12;
 pub(super) struct Walk<'a> {
     pub(super) fields: &'a KeyFields,
     pub(super) routing: &'a SplitRouting,
-    pub(super) bulk: BulkRouting,
     /// How keys become hashes.
     pub(super) by: &'a HashedBy,
     /// Whether sidecars are believed.
     pub(super) read_sidecars: bool,
     /// Whether hashes outlive the walk.
     pub(super) keep_hashes: bool,
+    /// Whether each directory of the source is one of the source shards, so that a document must belong to its own.
+    pub(super) apart: bool,
     /// Child index of documents without a key; `None`: they are a problem.
     pub(super) missing: Option<u16>,
     /// Child index of documents of another shard; `None`: they are a problem.
@@ -126,13 +127,14 @@ impl Walk<'_> {
 
     fn deal(&self, segment: &Segment, hashes: &SegmentHashes, walked: &mut Walked) -> Result<()> {
         let mut children = std::mem::take(&mut walked.children);
+        let bulk = self.routing.bulk(self.apart.then(|| segment.origin()));
         let states = hashes.states();
         let all_hashed = states.all_hashed();
         let (mut some, mut targets) = ([0; CHUNK], [0; CHUNK]);
         for (first, slots) in (0..).step_by(CHUNK).zip(children.chunks_mut(CHUNK)) {
             self.cancel.check()?;
             hashes.copy(first, &mut some);
-            self.bulk.children(&some, &mut targets);
+            bulk.children(&some, &mut targets);
             for ((doc, slot), (&hash, &target)) in (first..).zip(slots).zip(some.iter().zip(&targets)) {
                 if !segment.is_alive(doc) {
                     walked.census.deleted += 1;
@@ -168,8 +170,8 @@ impl Walk<'_> {
         match state {
             HashState::Hashed if target != STRAY => u16::try_from(target).ok(),
             HashState::Hashed => {
-                match (self.stray, self.routing.child_of(hash, 0)) {
-                    (None, Err(owner)) => walked.problems.add_stray(segment.id(), doc, owner),
+                match (self.stray, self.route(segment, hash)) {
+                    (None, Err(owner)) => walked.problems.add_stray(|| DocAddress::of(segment, doc), owner),
                     _ => walked.stray_placed += 1,
                 }
                 self.stray
@@ -177,14 +179,18 @@ impl Walk<'_> {
             HashState::Missing | HashState::Unread => {
                 match self.missing {
                     Some(_) => walked.missing_placed += 1,
-                    None => walked.problems.add_missing(segment.id(), doc),
+                    None => walked.problems.add_missing(|| DocAddress::of(segment, doc)),
                 }
                 self.missing
             }
             HashState::Several => {
-                walked.problems.add_several(segment.id(), doc);
+                walked.problems.add_several(|| DocAddress::of(segment, doc));
                 None
             }
         }
+    }
+
+    fn route(&self, segment: &Segment, hash: RoutingHash) -> Result<usize, ShardNumber> {
+        if self.apart { self.routing.child_from(segment.origin(), hash, 0) } else { self.routing.child_of(hash, 0) }
     }
 }

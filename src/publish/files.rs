@@ -99,7 +99,7 @@ impl Staging {
     /// Path of a file of a child, if it was announced.
     fn announced(&self, child: usize, name: &str) -> Result<PathBuf> {
         let (_, dir) = self.child(child)?;
-        let segments = self.record.children.get(child).map_or(&[][..], |staged| staged.segments.as_slice());
+        let segments = self.record.children().nth(child).map_or(&[][..], |staged| staged.segments.as_slice());
         if is_child_file(name, segments) {
             Ok(dir.join(name))
         } else {
@@ -142,5 +142,30 @@ impl ChildFiles for Staging {
                 self.copy(child, name, from, reason)
             }
         }
+    }
+}
+
+/// The files of one part of a set: a writer counts its children from 0.
+#[derive(Clone, Copy, Debug)]
+pub struct PartFiles<'a> {
+    staging: &'a Staging,
+    first: usize,
+}
+
+impl Staging {
+    /// The children from index `first` on, counted from 0.
+    #[must_use]
+    pub fn part(&self, first: usize) -> PartFiles<'_> {
+        PartFiles { staging: self, first }
+    }
+}
+
+impl ChildFiles for PartFiles<'_> {
+    fn create(&self, child: usize, name: &str) -> Result<Box<dyn OutputFile>> {
+        self.staging.create(self.first + child, name)
+    }
+
+    fn link(&self, child: usize, name: &str, from: &Path) -> Result<Linked> {
+        self.staging.link(self.first + child, name, from)
     }
 }

@@ -3,6 +3,7 @@
 //! ```text
 //! PARENT/OUT/                        published set
 //!          shardsplit.json           set manifest: where it comes from, routing, census, children
+//!          routing.json              how documents are routed: makes the set an index directory
 //!          <shard number>/           one child: a tantivy index
 //!            <segment id>.<ext>      segment files
 //!            <segment id>.<tag>.hashes  hash sidecar of a segment (source/sidecar)
@@ -28,6 +29,8 @@ pub use crate::source::{MANAGED, META};
 
 /// Manifest of a set in its directory, and of a child in its own.
 pub const MANIFEST: &str = "shardsplit.json";
+/// The routing file of an index directory: a directory of shards.
+pub const ROUTING: &str = "routing.json";
 /// The staging record.
 pub(super) const STAGING_RECORD: &str = "staging.json";
 /// Behind the name of a file that is not complete yet.
@@ -121,6 +124,12 @@ pub fn is_manifest(name: &str) -> bool {
     name == MANIFEST
 }
 
+/// The shard number that a directory called `name` stands for. `007` is none.
+#[must_use]
+pub fn shard_of(name: &str) -> Option<ShardNumber> {
+    name.parse::<ShardNumber>().ok().filter(|&shard| child_name(shard) == name)
+}
+
 /// Directory name of a child: its shard number in decimal.
 #[must_use]
 pub fn child_name(shard: ShardNumber) -> String {
@@ -176,6 +185,12 @@ mod tests {
         for out in ["/", "..", "a/..", ""] {
             assert!(matches!(Layout::new(Path::new(out)), Err(Error::Usage(_))), "{out}");
         }
+    }
+
+    #[test]
+    fn shards_have_plain_numbers() {
+        let shards = ["0", "10", "4294967295", "007", "+1", "-1", "4294967296", "x", ""].map(shard_of);
+        assert_eq!(shards, [Some(0), Some(10), Some(u32::MAX), None, None, None, None, None, None]);
     }
 
     #[test]

@@ -6,15 +6,16 @@
 //! outside the directory it stands in.
 
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use super::layout::{MANIFEST, is_child_file, is_segment_id};
+use super::layout::{MANIFEST, ROUTING, is_child_file, is_segment_id};
 use crate::error::{Error, Result};
 use crate::partition::{Census, KeyPolicies, SegmentMode};
 use crate::plan::Method;
-use crate::route::{ShardNumber, SplitSpec};
-use crate::source::{Component, Source};
+use crate::route::{Operation, ShardNumber, SplitSpec};
+use crate::source::{Component, Meta, Segment, Source};
 use crate::verify::VerifyLevel;
 use crate::write::{WrittenFile, WrittenSegment, source_file};
 
@@ -26,11 +27,13 @@ pub(super) fn tool() -> String {
     concat!("shardsplit ", env!("CARGO_PKG_VERSION")).to_owned()
 }
 
-/// Where children come from.
+/// A source shard that children come from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SourceLineage {
-    /// Absolute path of the source; bytes that are not UTF-8 are replaced.
+    /// Its number.
+    pub shard: ShardNumber,
+    /// Absolute path of its directory; bytes that are not UTF-8 are replaced.
     pub dir: String,
     /// Opstamp of its last commit.
     pub opstamp: u64,
@@ -53,19 +56,28 @@ pub struct SegmentLineage {
 }
 
 impl SourceLineage {
-    /// Writes down where `source` stands and what it is. Reads the footers of its files.
-    pub fn of(source: &Source) -> Result<SourceLineage> {
-        let dir = std::fs::canonicalize(source.dir()).map_err(Error::io("resolve", source.dir()))?;
-        let mut segments = Vec::with_capacity(source.segments().len());
-        for segment in source.segments() {
-            let files = Component::ALL
-                .into_iter()
-                .map(|component| Ok(WrittenFile { linked: false, ..source_file(segment, component)? }))
-                .collect::<Result<Vec<_>>>()?;
-            let (id, max_doc, num_docs) = (segment.id().to_owned(), segment.max_doc(), segment.num_docs());
-            segments.push(SegmentLineage { id, max_doc, num_docs, files });
-        }
-        Ok(SourceLineage { dir: dir.to_string_lossy().into_owned(), opstamp: source.meta().opstamp(), segments })
+    /// Writes down where `source` stands and what it is: an entry per directory, whose shard numbers are `shards`. Reads
+    /// the footers of its files.
+    pub fn of(source: &Source, shards: &[ShardNumber]) -> Result<Vec<SourceLineage>> {
+        let one = |(origin, (dir, meta)): (usize, (&PathBuf, &Meta))| {
+            let path = std::fs::canonicalize(dir).map_err(Error::io("resolve", dir))?;
+            let opstamp = meta.opstamp();
+            let segments = source.segments_of(origin).map(SegmentLineage::of).collect::<Result<Vec<_>>>()?;
+            let shard = shards.get(origin).copied().unwrap_or_default();
+            Ok(SourceLineage { shard, dir: path.to_string_lossy().into_owned(), opstamp, segments })
+        };
+        source.dirs().iter().zip(source.metas()).enumerate().map(one).collect()
+    }
+}
+
+impl SegmentLineage {
+    fn of(segment: &Segment) -> Result<SegmentLineage> {
+        let files = Component::ALL
+            .into_iter()
+            .map(|component| Ok(WrittenFile { linked: false, ..source_file(segment, component)? }))
+            .collect::<Result<Vec<_>>>()?;
+        let (id, max_doc, num_docs) = (segment.id().to_owned(), segment.max_doc(), segment.num_docs());
+        Ok(SegmentLineage { id, max_doc, num_docs, files })
     }
 }
 
@@ -73,7 +85,7 @@ impl SourceLineage {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RoutingRecord {
-    /// Routing function and numbers, as asked for.
+    /// Routing function and numbers, as asked for. Of a whole index: those of its first part.
     pub split: SplitSpec,
     /// number_of_routing_shards that was used, given or default; `None` for plain modulo.
     pub number_of_routing_shards: Option<u32>,
@@ -99,6 +111,21 @@ pub struct SetChild {
     pub manifest: WrittenFile,
 }
 
+/// Source shards and the children that they became, which no other shard has to do with: one source and its children in
+/// a split, several sources and their child in a merge. A whole index has several parts.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SetPart {
+    /// Where the children come from, ascending by shard number.
+    pub sources: Vec<SourceLineage>,
+    /// Shard numbers of the children, ascending.
+    pub children: Vec<ShardNumber>,
+    /// Documents per child (by position in `children`) and segment (in the order of `sources`).
+    pub census: Census,
+    /// Content digest of the sources that verification computed; the children's add up to it.
+    pub digest: Option<String>,
+}
+
 /// `OUT/shardsplit.json`. Once it stands, everything it lists is complete.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -107,20 +134,24 @@ pub struct SetManifest {
     pub format: u32,
     /// Program and version.
     pub tool: String,
-    /// Where the children come from.
-    pub source: SourceLineage,
+    /// What was done.
+    pub operation: Operation,
     /// How documents were routed.
     pub routing: RoutingRecord,
     /// How children were made.
     pub method: Method,
     /// Segment layout.
     pub segments: SegmentMode,
-    /// Documents per child and segment.
-    pub census: Census,
     /// How much was verified before publishing.
     pub verified: VerifyLevel,
-    /// Content digest of the source that verification computed; the children's add up to it.
+    /// Live documents.
+    pub docs: u64,
+    /// Content digest of all sources together that verification computed.
     pub digest: Option<String>,
+    /// Where the children come from: one part, or those of a whole index.
+    pub parts: Vec<SetPart>,
+    /// The routing file beside this manifest.
+    pub routing_file: WrittenFile,
     /// The children, ascending by shard number.
     pub children: Vec<SetChild>,
 }
@@ -143,6 +174,23 @@ impl From<&WrittenSegment> for ChildSegment {
     }
 }
 
+/// A source shard in a child manifest.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ChildSource {
+    /// Its number.
+    pub shard: ShardNumber,
+    /// Ids of its segments. Another shard may have segments of the same ids.
+    pub segments: Vec<String>,
+}
+
+impl From<&SourceLineage> for ChildSource {
+    fn from(source: &SourceLineage) -> ChildSource {
+        let segments = source.segments.iter().map(|segment| segment.id.clone()).collect();
+        ChildSource { shard: source.shard, segments }
+    }
+}
+
 /// `OUT/<n>/shardsplit.json`: the child as it was published. Writers change a child later; this file stays.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -159,8 +207,8 @@ pub struct ChildManifest {
     pub routing: RoutingRecord,
     /// How it was made.
     pub method: Method,
-    /// Ids of the source's segments.
-    pub source_segments: Vec<String>,
+    /// The source shards that it was made from.
+    pub sources: Vec<ChildSource>,
     /// Its segments in the order of its `meta.json`.
     pub segments: Vec<ChildSegment>,
     /// Its files by name, this manifest apart.
@@ -194,9 +242,19 @@ pub(super) trait Check {
 impl Check for SetManifest {
     fn check(&self) -> Result<(), String> {
         distinct(self.children.iter().map(|child| child.shard), "shard number")?;
-        match self.children.iter().find(|child| child.manifest.name != MANIFEST) {
-            Some(child) => Err(format!("shard {} names {:?} as its manifest", child.shard, child.manifest.name)),
-            None => Ok(()),
+        if let Some(child) = self.children.iter().find(|child| child.manifest.name != MANIFEST) {
+            return Err(format!("shard {} names {:?} as its manifest", child.shard, child.manifest.name));
+        }
+        if self.routing_file.name != ROUTING {
+            return Err(format!("it names {:?} as its routing file", self.routing_file.name));
+        }
+        distinct(self.parts.iter().flat_map(|part| &part.sources).map(|source| source.shard), "source shard")?;
+        let of_parts: BTreeSet<ShardNumber> = self.parts.iter().flat_map(|part| &part.children).copied().collect();
+        let listed: BTreeSet<ShardNumber> = self.children.iter().map(|child| child.shard).collect();
+        if of_parts == listed {
+            Ok(())
+        } else {
+            Err(format!("its parts have shards {of_parts:?}, it lists {listed:?}"))
         }
     }
 }

@@ -2,15 +2,17 @@
 //! is not followed, and what parses is checked before anybody sees it.
 
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::fs::{FileSystem, Kind, RealFs};
-use super::layout::MANIFEST;
+use super::layout::{MANIFEST, child_name};
 use super::manifest::{Check, ChildManifest, FORMAT, SetManifest};
 use crate::error::{Error, Result};
+use crate::route::ShardNumber;
+use crate::source::sidecar_segment;
 
 /// Largest manifest that is read, in bytes: room for more than 100,000 segments.
 const MAX_MANIFEST: u64 = 256 << 20;
@@ -29,6 +31,20 @@ pub fn read_set(dir: &Path) -> Result<SetManifest> {
 /// As [`read_set`].
 pub fn read_child(dir: &Path) -> Result<ChildManifest> {
     read(&RealFs, &dir.join(MANIFEST))
+}
+
+/// The hash sidecars that the children `shards` of the set in `dir` were published with, as far as their manifests can
+/// be read.
+#[must_use]
+pub fn published_sidecars(dir: &Path, shards: &[ShardNumber]) -> Vec<PathBuf> {
+    let children = shards.iter().map(|&shard| dir.join(child_name(shard)));
+    let manifests = children.filter_map(|child| Some((read_child(&child).ok()?, child)));
+    let sidecars = manifests.flat_map(|(manifest, child)| {
+        let names = manifest.files.into_iter().map(|file| file.name);
+        let own = names.filter(|name| sidecar_segment(name).is_some());
+        own.map(move |name| child.join(name)).collect::<Vec<_>>()
+    });
+    sidecars.collect()
 }
 
 pub(super) fn read<T: DeserializeOwned + Check>(fs: &dyn FileSystem, path: &Path) -> Result<T> {

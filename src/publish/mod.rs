@@ -6,23 +6,30 @@
 
 mod files;
 mod fs;
+mod index_directory;
 pub mod layout;
 mod manifest;
 mod manifest_file;
+mod record;
 mod recover;
 mod removal;
+mod routing_file;
 mod seal;
 mod staging;
 mod write_behind;
 
+pub use files::PartFiles;
 pub use fs::{Access, Fault, FaultyFs, FileSystem, Kind, Lock, RealFs};
+pub use index_directory::{IndexDirectory, index_of_shard};
 pub use layout::{Layout, is_manifest};
 pub use manifest::{
-    ChildManifest, ChildSegment, FORMAT, RoutingRecord, SegmentLineage, SetChild, SetManifest, SourceLineage,
-    StagedChild,
+    ChildManifest, ChildSegment, ChildSource, FORMAT, RoutingRecord, SegmentLineage, SetChild, SetManifest, SetPart,
+    SourceLineage, StagedChild,
 };
-pub use manifest_file::{read_child, read_set};
+pub use manifest_file::{published_sidecars, read_child, read_set};
+pub use record::{PartRecord, SplitRecord};
 pub use recover::{RecoverAction, RecoverReport, recover};
 pub use removal::Removal;
+pub use routing_file::{RoutingFile, read_routing};
 pub use seal::Proof;
-pub use staging::{Published, SplitRecord, Staging, check_free};
+pub use staging::{Published, Staging, check_free};

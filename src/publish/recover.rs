@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use super::fs::{FileSystem, Kind};
-use super::layout::{Layout, MANIFEST, child_name};
+use super::layout::{Layout, MANIFEST, ROUTING, child_name};
 use super::manifest::{ChildManifest, FORMAT, SetChild, SetManifest, StagingRecord, tool};
 use super::manifest_file;
 use super::removal::{Removal, remove_staging};
@@ -163,8 +163,9 @@ fn check_set(fs: &dyn FileSystem, layout: &Layout, record: &StagingRecord) -> Re
         checked.problems.push(format!("the set has shards {listed:?}, the staging record {announced:?}"));
     }
     let mut names: BTreeSet<String> = listed.into_iter().map(child_name).collect();
-    names.insert(MANIFEST.to_owned());
+    names.extend([MANIFEST, ROUTING].map(str::to_owned));
     checked.list(fs, &layout.children(), &names)?;
+    checked.file(fs, &layout.children(), &set.routing_file)?;
     for child in &set.children {
         checked.child(fs, &layout.staged_child(child.shard), child)?;
     }

@@ -10,7 +10,7 @@
 use std::path::{Path, PathBuf};
 
 use super::fs::{FileSystem, Kind};
-use super::layout::{Layout, MANIFEST, child_name, is_child_file, partial};
+use super::layout::{Layout, MANIFEST, ROUTING, child_name, is_child_file, partial};
 use super::manifest::StagedChild;
 use crate::error::{Error, Result};
 
@@ -52,6 +52,7 @@ impl Remover<'_> {
             self.fs.sync_dir(&dir).map_err(Error::io("sync", &dir))?;
         }
         self.file(&dir.join(partial(MANIFEST)))?;
+        self.file(&dir.join(ROUTING))?;
         // CRASH: an unsealed set with some of its files; removed by the next call.
         for child in children {
             let path = layout.staged_child(child.shard);
@@ -61,6 +62,7 @@ impl Remover<'_> {
         }
         self.emptied(&dir, |name| {
             name == MANIFEST
+                || name == ROUTING
                 || name == partial(MANIFEST)
                 || children.iter().any(|child| child_name(child.shard) == name)
         })

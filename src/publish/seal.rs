@@ -1,10 +1,14 @@
 //! From written segments to a sealed set: index files and manifest of each child, then the set manifest that is the seal.
 
-use super::layout::{MANAGED, MANIFEST, META};
-use super::manifest::{ChildManifest, ChildSegment, FORMAT, SetChild, SetManifest, tool};
-use super::manifest_file::to_bytes;
-use super::staging::Staging;
+use std::sync::PoisonError;
 
+use super::layout::{MANAGED, MANIFEST, META, ROUTING};
+use super::manifest::{
+    ChildManifest, ChildSegment, ChildSource, FORMAT, RoutingRecord, SetChild, SetManifest, SetPart, tool,
+};
+use super::manifest_file::to_bytes;
+use super::record::PartRecord;
+use super::staging::Staging;
 use crate::error::{Error, Result};
 use crate::source::Meta;
 use crate::verify::VerifyLevel;
@@ -15,27 +19,33 @@ use crate::write::{WrittenFile, WrittenSegment, managed_json, meta_json};
 pub struct Proof {
     /// How much was verified.
     pub level: VerifyLevel,
-    /// Content digest of the source.
+    /// Content digest of all sources together.
     pub digest: Option<String>,
+    /// Content digests of the sources by part; may be empty.
+    pub parts: Vec<Option<String>>,
     /// Content digests by child index; may be empty.
     pub children: Vec<Option<String>>,
 }
 
 impl Staging {
     /// Completes a child: writes `.managed.json`, the child manifest, and `meta.json` last. `segments` are those of
-    /// this child, in the order in which `meta.json` shall name them.
+    /// this child, in the order in which `meta.json` shall name them; the index of the child that they name is that within
+    /// its part.
     ///
     /// # Errors
     /// [`Error::Census`] if they do not hold as many documents as the census says; [`Error::Manifest`] if they belong
     /// to another child; [`Error::Io`].
-    pub fn add_index_files(&mut self, child: usize, source: &Meta, segments: &[WrittenSegment]) -> Result<()> {
+    pub fn add_index_files(&self, child: usize, source: &Meta, segments: &[WrittenSegment]) -> Result<()> {
         let (shard, dir) = self.child(child)?;
         let refuse = |problem: String| Error::Manifest { path: dir.join(MANIFEST), problem };
-        if let Some(other) = segments.iter().find(|segment| segment.child != child) {
-            return Err(refuse(format!("segment {} belongs to child {}, not {child}", other.id, other.child)));
+        let Some((part, place)) = self.record.part_of(child) else {
+            return Err(refuse(format!("no part has child {child}")));
+        };
+        if let Some(other) = segments.iter().find(|segment| segment.child != place) {
+            return Err(refuse(format!("segment {} belongs to child {}, not {place}", other.id, other.child)));
         }
         let docs = segments.iter().map(|segment| u64::from(segment.num_docs())).sum();
-        let expected = self.record.census.children.get(child).copied().unwrap_or(0);
+        let expected = part.census.children.get(place).copied().unwrap_or(0);
         if docs != expected {
             return Err(Error::Census { path: dir, live: expected, children: docs });
         }
@@ -48,9 +58,9 @@ impl Staging {
             tool: tool(),
             shard,
             docs,
-            routing: self.record.routing.clone(),
+            routing: routing_of(&self.record.routing, part),
             method: self.record.method,
-            source_segments: self.record.source.segments.iter().map(|segment| segment.id.clone()).collect(),
+            sources: part.sources.iter().map(ChildSource::from).collect(),
             segments: segments.iter().map(ChildSegment::from).collect(),
             files,
         };
@@ -60,7 +70,7 @@ impl Staging {
         // ORDER: without meta.json the directory is no index, so half a child cannot be opened by accident.
         self.write_file(&dir.join(META), &meta)?;
         let entry = SetChild { shard, docs, digest: None, manifest: written(MANIFEST, &manifest) };
-        if let Some(finished) = self.finished.get_mut(child) {
+        if let Some(finished) = self.finished.lock().unwrap_or_else(PoisonError::into_inner).get_mut(child) {
             *finished = Some(entry);
         }
         Ok(())
@@ -72,9 +82,10 @@ impl Staging {
     /// [`Error::Manifest`] if a child was not completed; [`Error::Io`].
     pub fn seal(&mut self, proof: &Proof) -> Result<()> {
         let dir = self.layout.children();
-        let mut children = Vec::with_capacity(self.finished.len());
-        for (index, finished) in self.finished.iter().enumerate() {
-            let Some(mut child) = finished.clone() else {
+        let finished = self.finished.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let mut children = Vec::with_capacity(finished.len());
+        for (index, finished) in finished.into_iter().enumerate() {
+            let Some(mut child) = finished else {
                 let problem = format!("child {index} was not completed");
                 return Err(Error::Manifest { path: dir.join(MANIFEST), problem });
             };
@@ -82,6 +93,8 @@ impl Staging {
             children.push(child);
         }
         children.sort_by_key(|child| child.shard);
+        let routing_file = self.record.routing_file.to_bytes(&dir.join(ROUTING))?;
+        self.write_file(&dir.join(ROUTING), &routing_file)?;
         self.sync_files()?;
         for child in &children {
             self.sync_dir(&self.layout.staged_child(child.shard))?;
@@ -92,13 +105,21 @@ impl Staging {
         let manifest = SetManifest {
             format: FORMAT,
             tool: tool(),
-            source: self.record.source.clone(),
+            operation: self.record.operation,
             routing: self.record.routing.clone(),
             method: self.record.method,
             segments: self.record.segments,
-            census: self.record.census.clone(),
             verified: proof.level,
+            docs: children.iter().map(|child| child.docs).sum(),
             digest: proof.digest.clone(),
+            parts: self
+                .record
+                .parts
+                .iter()
+                .enumerate()
+                .map(|(index, part)| set_part(part, proof.parts.get(index)))
+                .collect(),
+            routing_file: written(ROUTING, &routing_file),
             children,
         };
         self.write_whole(&dir, MANIFEST, &to_bytes(&dir.join(MANIFEST), &manifest)?)?;
@@ -106,6 +127,24 @@ impl Staging {
         self.sync_dir(&dir)?;
         self.sealed = true;
         Ok(())
+    }
+}
+
+/// The record of routing, as it is for one part.
+fn routing_of(routing: &RoutingRecord, part: &PartRecord) -> RoutingRecord {
+    let mut routing = routing.clone();
+    if let Some(first) = part.sources.first() {
+        routing.split.source_shard = first.shard;
+    }
+    routing
+}
+
+fn set_part(part: &PartRecord, digest: Option<&Option<String>>) -> SetPart {
+    SetPart {
+        sources: part.sources.clone(),
+        children: part.children.iter().map(|child| child.shard).collect(),
+        census: part.census.clone(),
+        digest: digest.cloned().flatten(),
     }
 }
 

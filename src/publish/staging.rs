@@ -13,37 +13,17 @@
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use super::files::Unsynced;
 use super::fs::{Access, FileSystem, Kind, Lock};
 use super::layout::{Layout, MANIFEST, STAGING_RECORD, is_segment_id, partial};
-use super::manifest::{FORMAT, RoutingRecord, SetChild, SourceLineage, StagedChild, StagingRecord, tool};
+use super::manifest::{FORMAT, SetChild, StagedChild, StagingRecord, tool};
 use super::manifest_file::to_bytes;
+use super::record::SplitRecord;
 use super::removal::{Removal, remove_staging};
 use crate::error::{Error, Result};
-use crate::partition::{Census, SegmentMode};
-use crate::plan::Method;
 use crate::route::ShardNumber;
-
-/// What a run is going to write; all of it goes into manifests.
-#[derive(Clone, Debug)]
-pub struct SplitRecord {
-    /// The source.
-    pub source: SourceLineage,
-    /// Its directory, resolved: nothing may be made in there. May be empty where there is no directory.
-    pub source_path: PathBuf,
-    /// How documents are routed.
-    pub routing: RoutingRecord,
-    /// How children are made.
-    pub method: Method,
-    /// Segment layout.
-    pub segments: SegmentMode,
-    /// Documents per child and segment.
-    pub census: Census,
-    /// By child index: shard number, and the ids of the segments it may get.
-    pub children: Vec<StagedChild>,
-}
 
 /// A set that was made visible.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,7 +41,7 @@ pub struct Staging {
     pub(super) layout: Layout,
     pub(super) record: SplitRecord,
     /// Manifests of finished children, by child index.
-    pub(super) finished: Vec<Option<SetChild>>,
+    pub(super) finished: Mutex<Vec<Option<SetChild>>>,
     /// Held as long as the staging directory is ours.
     lock: Option<Lock>,
     pub(super) sealed: bool,
@@ -88,7 +68,7 @@ impl Staging {
             other => other.map_err(Error::io("create", layout.staging()))?,
         }
         // CRASH: an empty staging directory without a lock; `recover` removes it.
-        let finished = record.children.iter().map(|_| None).collect();
+        let finished = Mutex::new(record.children().map(|_| None).collect());
         let mut staging = Staging {
             fs,
             layout,
@@ -121,7 +101,8 @@ impl Staging {
             return Err(staging_exists(fs, layout));
         }
         // CRASH: an empty staging directory with a free lock; `recover` removes both.
-        let record = StagingRecord { format: FORMAT, tool: tool(), children: self.record.children.clone() };
+        let record =
+            StagingRecord { format: FORMAT, tool: tool(), children: self.record.children().cloned().collect() };
         let bytes = to_bytes(&layout.record(), &record)?;
         self.write_whole(layout.staging(), STAGING_RECORD, &bytes)?;
         // ORDER: the record is durable, and so is the way to it, before anything that it lists is made.
@@ -130,7 +111,7 @@ impl Staging {
         // CRASH: from here until the seal the record says what may stand in `children`; `recover` removes it.
         let children = layout.children();
         fs.create_dir(&children, Access::Umask).map_err(Error::io("create", &children))?;
-        for child in &self.record.children {
+        for child in self.record.children() {
             let path = layout.staged_child(child.shard);
             fs.create_dir(&path, Access::Umask).map_err(Error::io("create", &path))?;
         }
@@ -146,7 +127,7 @@ impl Staging {
     /// Where a child is staged; `None` if there is none with this index.
     #[must_use]
     pub fn child_dir(&self, child: usize) -> Option<PathBuf> {
-        self.record.children.get(child).map(|staged| self.layout.staged_child(staged.shard))
+        self.record.children().nth(child).map(|staged| self.layout.staged_child(staged.shard))
     }
 
     /// Makes the set visible at the target, durably, and removes the staging directory.
@@ -184,7 +165,8 @@ impl Staging {
     fn remove(&mut self) -> Result<Removal> {
         self.closed = true;
         if self.lock.is_some() {
-            return remove_staging(self.fs.as_ref(), &self.layout, &self.record.children);
+            let children: Vec<StagedChild> = self.record.children().cloned().collect();
+            return remove_staging(self.fs.as_ref(), &self.layout, &children);
         }
         // Without the lock the directory has nothing of ours in it.
         let staging = self.layout.staging();
@@ -193,9 +175,9 @@ impl Staging {
     }
 
     pub(super) fn child(&self, child: usize) -> Result<(ShardNumber, PathBuf)> {
-        let staged = self.record.children.get(child).ok_or_else(|| Error::Manifest {
+        let staged = self.record.children().nth(child).ok_or_else(|| Error::Manifest {
             path: self.layout.record(),
-            problem: format!("it announces {} children, none with index {child}", self.record.children.len()),
+            problem: format!("it announces {} children, none with index {child}", self.record.children().count()),
         })?;
         Ok((staged.shard, self.layout.staged_child(staged.shard)))
     }
@@ -248,7 +230,7 @@ fn check_absent(fs: &dyn FileSystem, layout: &Layout) -> Result<()> {
 fn check_target(fs: &dyn FileSystem, layout: &Layout, record: &SplitRecord) -> Result<()> {
     let (out, parent) = (layout.out(), layout.parent());
     check_absent(fs, layout)?;
-    if let Some(id) = record.children.iter().flat_map(|child| &child.segments).find(|id| !is_segment_id(id)) {
+    if let Some(id) = record.children().flat_map(|child| &child.segments).find(|id| !is_segment_id(id)) {
         return Err(Error::Manifest { path: layout.record(), problem: format!("{id:?} is not a segment id") });
     }
     // The parent may well be a symbolic link to a directory: canonical is what it leads to.
@@ -262,17 +244,14 @@ fn check_target(fs: &dyn FileSystem, layout: &Layout, record: &SplitRecord) -> R
             )));
         }
     };
-    if record.source_path.as_os_str().is_empty() {
-        return Ok(());
-    }
-    if canonical.starts_with(&record.source_path) {
-        return Err(Error::Usage(format!(
+    match record.source_paths.iter().find(|source| canonical.starts_with(source)) {
+        None => Ok(()),
+        Some(source) => Err(Error::Usage(format!(
             "--out {} lies in the source {}, where nothing is written; choose a place outside",
             out.display(),
-            record.source.dir
-        )));
+            source.display()
+        ))),
     }
-    Ok(())
 }
 
 fn staging_exists(fs: &dyn FileSystem, layout: &Layout) -> Error {

@@ -23,33 +23,43 @@ pub(crate) struct BulkRouting {
     first: ShardNumber,
     stride: u32,
     into: u32,
+    /// All of them are the same child: source shards that are merged.
+    merged: bool,
 }
 
 impl SplitRouting {
-    /// The same routing for many hashes.
-    pub(crate) fn bulk(&self) -> BulkRouting {
-        let (modulus, shards, first, stride) = match self.after() {
-            Router::Elasticsearch(router) => {
-                let first = self.spec().source_shard.wrapping_mul(self.spec().into);
-                (router.number_of_routing_shards(), router.number_of_shards(), first, 1)
-            }
-            Router::Modulo(router) => {
-                let shards = router.number_of_shards();
-                (shards, shards, self.spec().source_shard, self.spec().source_shards)
-            }
+    /// The same routing for many hashes: [`SplitRouting::child_from`] the source shard with index `source`, or, without
+    /// one, [`SplitRouting::child_of`].
+    pub(crate) fn bulk(&self, source: Option<usize>) -> BulkRouting {
+        let merged = self.spec().from > 1;
+        // Where shards are merged, what a document must belong to are source shards.
+        let (router, shards) = if merged { (self.before(), self.sources()) } else { (self.after(), self.children()) };
+        let own = source.filter(|_| merged).and_then(|source| shards.get(source..=source));
+        let shards = own.unwrap_or(shards);
+        let first = shards.first().copied().unwrap_or(0);
+        let stride = shards.get(1).map_or(1, |second| second - first);
+        let into = u32::try_from(shards.len()).unwrap_or(u32::MAX);
+        let (modulus, shards) = match router {
+            Router::Elasticsearch(router) => (router.number_of_routing_shards(), router.number_of_shards()),
+            Router::Modulo(router) => (router.number_of_shards(), router.number_of_shards()),
         };
         let (modulus, half) = (u64::from(modulus.max(1)), 1u64 << 31);
         let bias = half.next_multiple_of(modulus).cast_signed();
         let inverse = (u64::MAX / modulus).wrapping_add(1);
-        BulkRouting { inverse, shards: u64::from(shards), bias, first, stride, into: self.spec().into }
+        BulkRouting { inverse, shards: u64::from(shards), bias, first, stride, into, merged }
     }
 }
 
 impl BulkRouting {
     /// Child index of each hash, partition offset included; [`STRAY`] where the document belongs to another shard.
     pub(crate) fn children(&self, hashes: &[RoutingHash], children: &mut [u32]) {
-        // Two loops, so that neither asks in each round which one it is.
-        if self.stride == 1 {
+        // Several loops, so that neither asks in each round which one it is.
+        if self.merged {
+            for (child, &hash) in children.iter_mut().zip(hashes) {
+                let nth = self.shard(hash).wrapping_sub(self.first);
+                *child = if nth.is_multiple_of(self.stride) && nth / self.stride < self.into { 0 } else { STRAY };
+            }
+        } else if self.stride == 1 {
             for (child, &hash) in children.iter_mut().zip(hashes) {
                 let nth = self.shard(hash).wrapping_sub(self.first);
                 *child = if nth < self.into { nth } else { STRAY };
@@ -84,10 +94,15 @@ mod tests {
     fn check(spec: SplitSpec, hashes: &[RoutingHash]) {
         let routing = SplitRouting::new(spec).unwrap();
         let mut children = vec![0; hashes.len()];
-        routing.bulk().children(hashes, &mut children);
-        for (&hash, child) in hashes.iter().zip(children) {
-            let expected = routing.child_of(hash, 0).map_or(STRAY, |child| child as u32);
-            assert_eq!(child, expected, "{hash} {spec:?}");
+        for source in [None].into_iter().chain((0..routing.sources().len()).map(Some)) {
+            routing.bulk(source).children(hashes, &mut children);
+            for (&hash, &child) in hashes.iter().zip(&children) {
+                let alone = match source {
+                    Some(source) => routing.child_from(source, hash, 0),
+                    None => routing.child_of(hash, 0),
+                };
+                assert_eq!(child, alone.map_or(STRAY, |child| child as u32), "{hash} {source:?} {spec:?}");
+            }
         }
     }
 
@@ -99,6 +114,12 @@ mod tests {
                 for source_shard in [0, source_shards - 1] {
                     check(SplitSpec { function, source_shards, source_shard, ..SplitSpec::new(into) }, &edges);
                 }
+            }
+        }
+        for function in [RoutingFunction::Elasticsearch, RoutingFunction::ElasticsearchModulo] {
+            for (source_shards, from, source_shard) in [(2, 2, 0), (6, 3, 0), (6, 2, 2), (12, 12, 0)] {
+                let source_shard = if function == RoutingFunction::Elasticsearch { source_shard } else { 0 };
+                check(SplitSpec { function, from, source_shards, source_shard, ..SplitSpec::new(1) }, &edges);
             }
         }
         // The largest modulus there is: 2^31 - 1 is prime, so its shards are 1 or itself.

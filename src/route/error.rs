@@ -34,6 +34,83 @@ pub enum RouteError {
         source_shards: u32,
     },
 
+    /// So many shards cannot become one.
+    #[error(
+        "{from} of {source_shards} shards cannot become {into}: a merge makes one shard of a number of shards that divides \
+         {source_shards}"
+    )]
+    Sources {
+        /// Source shards that were to go together.
+        from: u32,
+        /// Children they were to become.
+        into: u32,
+        /// Shards of the source's index.
+        source_shards: u32,
+    },
+
+    /// The first of several source shards is not one that a merge begins with.
+    #[error(
+        "a merge of {from} shards each does not begin with shard {source_shard}; it belongs to the one that begins with {first}"
+    )]
+    FirstSource {
+        /// The first source shard as given.
+        source_shard: u32,
+        /// The first of the shards that it goes together with.
+        first: u32,
+        /// Source shards that go together.
+        from: u32,
+    },
+
+    /// The shards of an index cannot be merged into so many.
+    #[error(
+        "{number_of_shards} {} cannot be merged into {into}: {}",
+        if *number_of_shards == 1 { "shard" } else { "shards" },
+        if legal.is_empty() { "an index of one shard has nothing to merge".to_owned() } else {
+            format!("every new shard is made of the same number of whole shards; possible: {}", list(legal))
+        }
+    )]
+    Merge {
+        /// Shards of the index.
+        number_of_shards: u32,
+        /// Shards asked for.
+        into: u32,
+        /// Numbers of shards that are possible, ascending.
+        legal: Vec<u32>,
+    },
+
+    /// number_of_routing_shards of an index of several shards is fixed.
+    #[error(
+        "number_of_routing_shards of an index of {number_of_shards} shards cannot become {asked}, it stays {}: where documents are \
+         depends on it; only an index of one shard can choose it anew",
+        current.map_or("unused".to_owned(), |shards| shards.to_string())
+    )]
+    FixedRoutingShards {
+        /// Shards of the index.
+        number_of_shards: u32,
+        /// number_of_routing_shards as asked for.
+        asked: u32,
+        /// That of the index; `None` for plain modulo.
+        current: Option<u32>,
+    },
+
+    /// More shards than directories of shards are handled.
+    #[error("an index directory of {number_of_shards} shards cannot be handled; at most {MAX_CHILDREN} are possible")]
+    WholeIndex {
+        /// Shards of the index, or of the one to be made.
+        number_of_shards: u64,
+    },
+
+    /// No split, merge or clone leads from one index to another.
+    #[error("an index of {before} shards does not become one of {after}: {problem}")]
+    Unrelated {
+        /// Shards of the one.
+        before: u32,
+        /// Shards of the other.
+        after: u32,
+        /// What does not fit.
+        problem: &'static str,
+    },
+
     /// number_of_routing_shards is no multiple of the number of shards.
     #[error(
         "number_of_routing_shards {number_of_routing_shards} is not a multiple of {number_of_shards} shards between 1 and 2147483647; \

@@ -18,14 +18,16 @@ mod error;
 mod hash;
 mod hash_table;
 mod jump;
+mod legal;
 pub mod movement;
 mod rendezvous;
+mod resize;
 pub mod ring;
 pub mod slots;
 pub mod solr;
 mod split;
 
-pub(crate) use bulk::{BulkRouting, STRAY};
+pub(crate) use bulk::STRAY;
 pub use elasticsearch::{
     Elasticsearch, ElasticsearchModulo, Router, default_number_of_routing_shards, partition_offset,
 };
@@ -34,6 +36,7 @@ pub use hash::{RoutingHash, routing_hash};
 pub use hash_table::{HASHES, HashArc, HashFunction, HashTable, Layout, Share};
 pub use jump::Jump;
 pub use rendezvous::Rendezvous;
+pub use resize::{IndexRouting, Operation, Resize};
 pub use ring::{Collision, CollisionRule, Ketama, Node, PlannedRing, Ring, RingError, RingTable, ketama_hash};
 pub use slots::{Arrangement, MAX_SLOTS, SlotError, SlotLoads, SlotTable};
 pub use split::{MAX_CHILDREN, RoutingFunction, SplitRouting, SplitSpec};

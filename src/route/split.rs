@@ -1,20 +1,20 @@
-//! From one shard to its children: which numbers they have, which are legal, which child a hash belongs to.
+//! From one shard to its children, or from several shards to the one they become: which numbers they have, which are
+//! legal, which child a hash belongs to.
 //!
 //! Input: a [`SplitSpec`]. Output: a [`SplitRouting`], whose numbers were checked as Elasticsearch checks them
-//! (`IndexMetadata.getRoutingFactor`, `assertSplitMetadata`, `Builder.build`): the target is a multiple of the source,
-//! and under scaled modulo it divides number_of_routing_shards. A one-shard source may go to any number of children,
-//! because number_of_routing_shards is then chosen anew from the target. k = 1 is a clone.
+//! (`IndexMetadata.getRoutingFactor`, `assertSplitMetadata`, `selectShrinkShards`, `Builder.build`): one number of
+//! shards is a multiple of the other, and under scaled modulo the larger divides number_of_routing_shards. A one-shard
+//! source may go to any number of children, because number_of_routing_shards is then chosen anew from the target. k = 1
+//! is a clone.
 //!
-//! Invariant: shard s of n has the children s·k … s·k+k-1 under scaled modulo and s, s+n, s+2n … under plain modulo;
-//! a document's source shard is the same before and after.
+//! Invariants: shard s of n has the children s·k … s·k+k-1 under scaled modulo and s, s+n, s+2n … under plain modulo.
+//! A merge is the inverse: shard t of n is made of t·k … t·k+k-1, or of t, t+n, t+2n …
 
 use serde::{Deserialize, Serialize};
 
-use super::elasticsearch::{JAVA_INT_MAX, check_number_of_shards};
-use super::{
-    Elasticsearch, ElasticsearchModulo, RouteError, Router, RoutingHash, ShardNumber, default_number_of_routing_shards,
-    partition_offset,
-};
+use super::elasticsearch::check_number_of_shards;
+use super::legal::{check_merge, check_partition_size, routing_shards};
+use super::{Elasticsearch, ElasticsearchModulo, RouteError, Router, RoutingHash, ShardNumber, partition_offset};
 
 /// Most children of one shard: child indexes are 16 bits wide in [`crate::partition::Assignment`], and one value
 /// stands for no child.
@@ -42,6 +42,15 @@ impl RoutingFunction {
             RoutingFunction::Elasticsearch | RoutingFunction::ElasticsearchModulo => "murmur3-x86-32 utf-16le",
         }
     }
+
+    /// Its name, as in options and JSON.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            RoutingFunction::Elasticsearch => "elasticsearch",
+            RoutingFunction::ElasticsearchModulo => "elasticsearch-modulo",
+        }
+    }
 }
 
 /// What a split asks for.
@@ -49,11 +58,13 @@ impl RoutingFunction {
 pub struct SplitSpec {
     /// The routing function.
     pub function: RoutingFunction,
+    /// Source shards that become the children together: 1, unless shards are merged; then `into` is 1.
+    pub from: u32,
     /// Children per source shard.
     pub into: u32,
     /// Shards of the index that the source is a shard of.
     pub source_shards: u32,
-    /// Which of them it is.
+    /// Which of them it is; of several, the first.
     pub source_shard: ShardNumber,
     /// number_of_routing_shards of the index; `None`: Elasticsearch's default. For a one-shard source: of the index
     /// that the children make. Plain modulo does not use it.
@@ -68,6 +79,7 @@ impl SplitSpec {
     pub fn new(into: u32) -> SplitSpec {
         SplitSpec {
             function: RoutingFunction::default(),
+            from: 1,
             into,
             source_shards: 1,
             source_shard: 0,
@@ -77,10 +89,11 @@ impl SplitSpec {
     }
 }
 
-/// A checked split: from hash to child.
+/// A checked split or merge: from hash to child.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SplitRouting {
     spec: SplitSpec,
+    sources: Vec<ShardNumber>,
     children: Vec<ShardNumber>,
     before: Router,
     after: Router,
@@ -92,7 +105,7 @@ impl SplitRouting {
     /// # Errors
     /// [`RouteError`]: what does not fit, why, and which numbers would.
     pub fn new(spec: SplitSpec) -> Result<SplitRouting, RouteError> {
-        let SplitSpec { function, into, source_shards, source_shard, .. } = spec;
+        let SplitSpec { function, from, into, source_shards, source_shard, .. } = spec;
         if !(1..=MAX_CHILDREN).contains(&into) {
             return Err(RouteError::Children { into });
         }
@@ -100,7 +113,8 @@ impl SplitRouting {
         if source_shard >= source_shards {
             return Err(RouteError::SourceShard { source_shard, source_shards });
         }
-        let wide = u64::from(source_shards) * u64::from(into);
+        check_merge(&spec)?;
+        let wide = u64::from(source_shards / from) * u64::from(into);
         let target = check_number_of_shards(wide)?.cast_unsigned();
         let (before, after) = match function {
             RoutingFunction::Elasticsearch => {
@@ -116,17 +130,30 @@ impl SplitRouting {
             ),
         };
         check_partition_size(&spec, &after)?;
-        let child = |nth: u32| match function {
-            RoutingFunction::Elasticsearch => source_shard * into + nth,
-            RoutingFunction::ElasticsearchModulo => source_shard + nth * source_shards,
+        // Neighbours under scaled modulo, strided under plain modulo.
+        let (sources, children): (Vec<ShardNumber>, Vec<ShardNumber>) = match function {
+            RoutingFunction::Elasticsearch => {
+                let child = source_shard / from * into;
+                ((0..from).map(|nth| source_shard + nth).collect(), (0..into).map(|nth| child + nth).collect())
+            }
+            RoutingFunction::ElasticsearchModulo => (
+                (0..from).map(|nth| source_shard + nth * target).collect(),
+                (0..into).map(|nth| source_shard + nth * source_shards).collect(),
+            ),
         };
-        Ok(SplitRouting { spec, children: (0..into).map(child).collect(), before, after })
+        Ok(SplitRouting { spec, sources, children, before, after })
     }
 
     /// What was asked for.
     #[must_use]
     pub fn spec(&self) -> &SplitSpec {
         &self.spec
+    }
+
+    /// Shard numbers of the source, ascending: one, or those that are merged.
+    #[must_use]
+    pub fn sources(&self) -> &[ShardNumber] {
+        &self.sources
     }
 
     /// Shard numbers of the children, ascending; position is the child index.
@@ -182,13 +209,34 @@ impl SplitRouting {
     /// The number of another shard, in the numbering of the source's index.
     #[inline]
     pub fn child_of(&self, hash: RoutingHash, partition_offset: i32) -> Result<usize, ShardNumber> {
+        let SplitSpec { from, into, source_shards, source_shard, .. } = self.spec;
+        if from > 1 {
+            let owner = self.before.shard(hash, partition_offset);
+            return if self.sources.binary_search(&owner).is_ok() { Ok(0) } else { Err(owner) };
+        }
         let shard = self.after.shard(hash, partition_offset);
-        let SplitSpec { into, source_shards, source_shard, .. } = self.spec;
         let (owner, child) = match self.spec.function {
             RoutingFunction::Elasticsearch => (shard / into, shard % into),
             RoutingFunction::ElasticsearchModulo => (shard % source_shards, shard / source_shards),
         };
         if owner == source_shard { Ok(child as usize) } else { Err(owner) }
+    }
+
+    /// [`SplitRouting::child_of`] of a document that stands in the source shard with index `source` in
+    /// [`SplitRouting::sources`]: it must belong to that very one.
+    ///
+    /// # Errors
+    /// As [`SplitRouting::child_of`].
+    #[inline]
+    pub fn child_from(&self, source: usize, hash: RoutingHash, partition_offset: i32) -> Result<usize, ShardNumber> {
+        let child = self.child_of(hash, partition_offset)?;
+        if self.spec.from > 1 {
+            let owner = self.before.shard(hash, partition_offset);
+            if self.sources.get(source) != Some(&owner) {
+                return Err(owner);
+            }
+        }
+        Ok(child)
     }
 
     /// What an operator should know before documents are routed like this; empty if there is nothing.
@@ -224,54 +272,4 @@ impl SplitRouting {
             )
         })
     }
-}
-
-/// number_of_routing_shards that makes `target` shards legal.
-fn routing_shards(spec: &SplitSpec, target: u32) -> Result<u32, RouteError> {
-    let &SplitSpec { into, source_shards, number_of_routing_shards: given, .. } = spec;
-    let number_of_routing_shards = match given {
-        Some(given) => given,
-        // One shard holds everything, whatever the hash: the number can be chosen for the target.
-        None if source_shards == 1 => return Ok(default_number_of_routing_shards(target)),
-        None => default_number_of_routing_shards(source_shards),
-    };
-    Elasticsearch::new(source_shards, number_of_routing_shards)?;
-    if number_of_routing_shards.is_multiple_of(target) {
-        return Ok(number_of_routing_shards);
-    }
-    Err(RouteError::Into {
-        into,
-        source_shards,
-        target: u64::from(target),
-        number_of_routing_shards,
-        is_default: given.is_none(),
-        legal: divisors(number_of_routing_shards / source_shards),
-    })
-}
-
-/// `IndexMetadata.Builder.build`: 1, or less than number_of_routing_shards. Plain modulo has only Java's bound.
-fn check_partition_size(spec: &SplitSpec, after: &Router) -> Result<(), RouteError> {
-    let routing_partition_size = spec.routing_partition_size;
-    let limit = match after {
-        Router::Elasticsearch(router) => router.number_of_routing_shards().saturating_sub(1).max(1),
-        Router::Modulo(_) => JAVA_INT_MAX,
-    };
-    if (1..=limit).contains(&routing_partition_size) {
-        Ok(())
-    } else {
-        Err(RouteError::PartitionSize { routing_partition_size, limit })
-    }
-}
-
-/// Divisors of `number` that could be a number of children, ascending.
-fn divisors(number: u32) -> Vec<u32> {
-    let small = (1u32..).take_while(|&divisor| u64::from(divisor).pow(2) <= u64::from(number));
-    let mut all: Vec<u32> = small
-        .filter(|divisor| number.is_multiple_of(*divisor))
-        .flat_map(|divisor| [divisor, number / divisor])
-        .collect();
-    all.sort_unstable();
-    all.dedup();
-    all.retain(|&divisor| divisor <= MAX_CHILDREN);
-    all
 }

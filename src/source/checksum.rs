@@ -4,6 +4,8 @@
 //! every byte once, in pieces that threads take in turn; the pieces' checksums are combined in order, so that one large
 //! file keeps all threads busy. Nothing of this is done by [`Source::open`].
 
+use std::path::PathBuf;
+
 use crc32fast::Hasher;
 use serde::Serialize;
 
@@ -21,6 +23,9 @@ const PIECE: usize = 8 << 20;
 pub struct ChecksumProblem {
     /// File name.
     pub file: String,
+    /// Where it stands.
+    #[serde(skip)]
+    pub path: PathBuf,
     /// CRC-32 that the footer gives.
     pub expected: u32,
     /// CRC-32 of the body.
@@ -29,7 +34,7 @@ pub struct ChecksumProblem {
 
 impl std::fmt::Display for ChecksumProblem {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let ChecksumProblem { file, expected, found } = self;
+        let ChecksumProblem { file, expected, found, .. } = self;
         write!(f, "{file} is damaged: its bytes have checksum {found:08x}, its footer says {expected:08x}")
     }
 }
@@ -76,7 +81,7 @@ impl Source {
         let problems = files.iter().zip(found).filter_map(|(file, found)| {
             let (expected, found) = (file.footer.crc32, found.finalize());
             let name = file.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            (expected != found).then_some(ChecksumProblem { file: name, expected, found })
+            (expected != found).then(|| ChecksumProblem { file: name, path: file.path.clone(), expected, found })
         });
         Ok(problems.collect())
     }

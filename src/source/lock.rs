@@ -21,7 +21,8 @@ pub enum LockMode {
 }
 
 /// A lock held until dropped.
-pub(super) struct WriterLock {
+#[derive(Debug)]
+pub(crate) struct WriterLock {
     _file: File,
 }
 
@@ -29,7 +30,7 @@ pub(super) struct WriterLock {
 pub const WRITER_LOCK: &str = ".tantivy-writer.lock";
 
 /// Takes the lock on `dir` as `mode` says.
-pub(super) fn acquire(dir: &Path, mode: LockMode, notes: &mut Vec<String>) -> Result<Option<WriterLock>> {
+pub(crate) fn acquire(dir: &Path, mode: LockMode, notes: &mut Vec<String>) -> Result<Option<WriterLock>> {
     if mode == LockMode::None || !dir.join(META).exists() {
         // What is no index gets its own, better error from reading meta.json, and no lock file.
         return Ok(None);

@@ -114,7 +114,24 @@ impl Meta {
         Ok(Meta { bytes, value, segments, opstamp: raw.opstamp })
     }
 
-    /// The file's bytes.
+    /// What several indexes have in common, as the one that they become: `first` with the segments of all, directory by
+    /// directory, the greatest opstamp, and `payload`.
+    pub(super) fn united(first: &Meta, all: &[&Meta], payload: Option<Value>) -> Meta {
+        let mut value = first.value.clone();
+        let entries = |meta: &&Meta| meta.value.get("segments").and_then(Value::as_array).cloned().unwrap_or_default();
+        value.insert("segments".to_owned(), Value::Array(all.iter().flat_map(entries).collect()));
+        let opstamp = all.iter().map(|meta| meta.opstamp).max().unwrap_or(first.opstamp);
+        value.insert("opstamp".to_owned(), Value::from(opstamp));
+        match payload {
+            Some(payload) => value.insert("payload".to_owned(), payload),
+            // Keys keep their order.
+            None => value.shift_remove("payload"),
+        };
+        let segments = all.iter().flat_map(|meta| meta.segments.iter().cloned()).collect();
+        Meta { bytes: first.bytes.clone(), value, segments, opstamp }
+    }
+
+    /// The file's bytes; of several indexes, those of the first.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         &self.bytes

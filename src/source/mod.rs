@@ -1,6 +1,6 @@
 //! Opening an index for reading: lock, `meta.json`, mapping, pre-flight checks.
 //!
-//! Input: an index directory. Output: a [`Source`], whose files are mapped and whose versions were checked; what would
+//! Input: an index directory, or several of one kind. Output: a [`Source`], whose files are mapped and whose versions were checked; what would
 //! make a later stage fail was refused here, by name. The source is never written: at most tantivy's own empty lock
 //! file appears. Cost: one `meta.json`, the footers of all files, one open of every segment.
 //!
@@ -22,6 +22,7 @@ mod segment;
 mod sidecar;
 pub(crate) mod store;
 mod stored;
+mod unite;
 
 pub(crate) use bytes::Bytes;
 pub use checksum::ChecksumProblem;
@@ -29,6 +30,7 @@ pub(crate) use claims::{block_size, cannot_read, check_terms, terms};
 pub(crate) use guard::guard;
 pub use guard::panics_become_errors;
 pub use lock::{LockMode, WRITER_LOCK};
+pub(crate) use lock::{WriterLock, acquire};
 pub use meta::{MANAGED, MAX_DOCS, META, Meta, SegmentEntry};
 pub use open::Source;
 pub(crate) use preflight::{COLUMNAR_MAGIC, FOOTER_MAGIC, MAX_FOOTER, STORE_FOOTER};
@@ -39,3 +41,4 @@ pub use sidecar::{
     Bound, Found, HashState, HashStates, HashedBy, Header, SIDECAR_VERSION, Sidecar, sidecar_bytes, sidecar_segment,
 };
 pub(crate) use stored::{StoredValue, check_document, holds_json_text, visit_dates, visit_values};
+pub(crate) use unite::unite;

@@ -74,6 +74,7 @@ pub fn deletes_file_name(id: &str, opstamp: u64) -> String {
 pub struct Segment {
     path: PathBuf,
     id: String,
+    origin: Option<usize>,
     reader: SegmentReader,
     checked: CheckedSegment,
     composites: BTreeMap<Component, CompositeFile>,
@@ -86,7 +87,13 @@ impl std::fmt::Debug for Segment {
 }
 
 impl Segment {
-    pub(super) fn open(dir: &Path, index: &Index, meta: &SegmentMeta, checked: CheckedSegment) -> Result<Segment> {
+    pub(super) fn open(
+        dir: &Path,
+        origin: Option<usize>,
+        index: &Index,
+        meta: &SegmentMeta,
+        checked: CheckedSegment,
+    ) -> Result<Segment> {
         let id = meta.id().uuid_string();
         let reader = guard(dir.join(&id), "the segment", || {
             SegmentReader::open(&index.segment(meta.clone())).map_err(Error::tantivy(format!("segment {id}"), dir))
@@ -102,7 +109,7 @@ impl Segment {
             })?;
             composites.insert(component, composite);
         }
-        let segment = Segment { path: dir.join(&id), id, reader, checked, composites };
+        let segment = Segment { path: dir.join(&id), id, origin, reader, checked, composites };
         // Opened once here, so that none fails in the middle of a split.
         for (field, _) in index.schema().fields() {
             segment.terms(field)?;
@@ -114,6 +121,18 @@ impl Segment {
     #[must_use]
     pub fn id(&self) -> &str {
         &self.id
+    }
+
+    /// Index of its directory in [`Source::dirs`](super::Source::dirs).
+    #[must_use]
+    pub fn origin(&self) -> usize {
+        self.origin.unwrap_or(0)
+    }
+
+    /// Its directory where the source was opened as one of several, so that its id alone may not say which it is.
+    #[must_use]
+    pub fn origin_dir(&self) -> Option<&Path> {
+        self.origin.and_then(|_| self.path.parent())
     }
 
     /// The index directory joined with the id; add an extension for a file's path, or print it as an address.

@@ -45,7 +45,7 @@ pub(super) fn check_source(
 ) -> Result<()> {
     for problem in job.source.check_checksums(job.threads, Stage::Verify, progress, cancel)? {
         let message = format!("the source is damaged: {problem}");
-        findings.push(Finding::error(FindingKind::Checksum, message).in_file(job.source.dir().join(&problem.file)));
+        findings.push(Finding::error(FindingKind::Checksum, message).in_file(&problem.path));
     }
     Ok(())
 }

@@ -81,7 +81,7 @@ pub(super) fn strays(
             }
             count += 1;
             if sample.len() < job.sample {
-                let address = DocAddress { segment: segment.id().to_owned(), doc };
+                let address = DocAddress::of(segment, doc);
                 sample.push(Sighting { source: None, child: Some(address) });
                 others.extend(ownership.routing.children().get(usize::from(owner)));
             }

@@ -108,6 +108,42 @@ pub struct VerifyReport {
 }
 
 impl VerifyReport {
+    /// What was found in the parts of a whole index, as one: sums of documents and digests, children ascending, findings
+    /// worst first. `source`: the index.
+    #[must_use]
+    pub fn of_parts(source: PathBuf, parts: Vec<VerifyReport>) -> VerifyReport {
+        let level = parts.first().map_or_else(VerifyLevel::default, |part| part.level);
+        let sum = |digest: fn(&VerifyReport) -> Option<Digest>| {
+            parts.iter().map(digest).try_fold(Digest::default(), |mut sum, digest| {
+                sum.add(digest?);
+                Some(sum)
+            })
+        };
+        let (source_digest, children_digest) = (sum(|part| part.source_digest), sum(|part| part.children_digest));
+        let mut whole = VerifyReport {
+            level,
+            source,
+            docs: parts.iter().map(|part| part.docs).sum(),
+            source_digest,
+            children_digest,
+            children: Vec::new(),
+            checks: Vec::new(),
+            keys_hashed: parts.iter().map(|part| part.keys_hashed).sum(),
+            findings: Vec::new(),
+            seconds: parts.iter().map(|part| part.seconds).sum(),
+        };
+        for part in parts {
+            whole.children.extend(part.children);
+            whole.checks.extend(part.checks);
+            whole.findings.extend(part.findings);
+        }
+        whole.children.sort_by_key(|child| child.shard);
+        whole.checks.sort();
+        whole.checks.dedup();
+        whole.findings.sort_by_key(|finding| std::cmp::Reverse(finding.grade));
+        whole
+    }
+
     /// Whether nothing of grade [`Grade::Error`] was found.
     #[must_use]
     pub fn is_clean(&self) -> bool {
@@ -151,6 +187,17 @@ mod tests {
             findings,
             seconds: 0.0,
         }
+    }
+
+    #[test]
+    fn a_whole_has_a_digest_only_if_every_part_has_one() {
+        let digest = Some(Digest::default());
+        let part = |source_digest| VerifyReport { source_digest, docs: 2, ..report(Vec::new()) };
+        let whole = VerifyReport::of_parts(PathBuf::from("index"), vec![part(digest), part(digest)]);
+        assert_eq!((whole.docs, whole.source_digest, whole.children_digest), (4, digest, None));
+        let error = report(vec![Finding::error(FindingKind::Census, "one is missing")]);
+        let whole = VerifyReport::of_parts(PathBuf::from("index"), vec![part(digest), error]);
+        assert!(!whole.is_clean() && whole.source_digest.is_none());
     }
 
     #[test]

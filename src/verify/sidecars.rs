@@ -59,7 +59,7 @@ pub(super) fn compare(
             if !same {
                 count += 1;
                 if documents.len() < sample {
-                    let address = DocAddress { segment: segment.id().to_owned(), doc };
+                    let address = DocAddress::of(segment, doc);
                     documents.push(Sighting { source: None, child: Some(address) });
                 }
             }

@@ -1,7 +1,8 @@
 //! Method `link`: children share the source's segment files by hard link, with one alive bitset each.
 //!
 //! Input: the open source and the assignment. Output: per child and source segment with documents for it, the six
-//! segment files under their own names, and a `.del` file unless the child owns every document of the segment.
+//! segment files under their own names, and a `.del` file unless the child owns every document of the segment. Where
+//! several sources are merged and an id repeats, the files get the names of a new one: no file holds its own.
 //!
 //! Invariants: a linked file *is* the source's file, so it is never opened for writing and its mode never changed. The
 //! source's own `.del` files are not linked: bitsets are always written anew, and clear the bits of documents that were
@@ -21,10 +22,12 @@ use tantivy::directory::footer::Footer;
 use tantivy::directory::{FileSlice, OwnedBytes};
 
 use super::alive::AliveBitset;
+use super::meta::linked_segment_ids;
 use super::output::{ChildFiles, Linked, WrittenFile, WrittenSegment};
 use crate::error::{Error, Result};
 use crate::partition::Assignment;
 use crate::progress::{Cancel, Progress, Stage, Work};
+use crate::route::ShardNumber;
 use crate::source::{Component, MAX_FOOTER, Segment, Source, deletes_file_name};
 
 /// Children whose bitsets are in memory at once: at 32, four bytes per document.
@@ -32,7 +35,7 @@ const BATCH: usize = 32;
 
 /// Links every segment of `source` into the children that own documents of it.
 ///
-/// Returns the segments by child, then in the source's order, and notes on links that became copies. Reports
+/// `shards`: shard number by child index. Returns the segments by child, then in the source's order, and notes on links that became copies. Reports
 /// [`Stage::Write`] in source bytes.
 ///
 /// # Errors
@@ -41,14 +44,16 @@ const BATCH: usize = 32;
 pub fn link(
     source: &Source,
     assignment: &Assignment,
+    shards: &[ShardNumber],
     files: &dyn ChildFiles,
     progress: &dyn Progress,
     cancel: &Cancel,
 ) -> Result<(Vec<WrittenSegment>, Vec<String>)> {
     progress.begin(Stage::Write, Work::bytes(source.num_bytes()));
     let mut job = Linker { source, files, cancel, written: Vec::new(), copies: BTreeMap::new() };
-    for (index, segment) in source.segments().iter().enumerate() {
-        job.segment(segment, assignment.segment(index), assignment.num_children())?;
+    let ids = linked_segment_ids(source, shards);
+    for ((index, segment), id) in source.segments().iter().enumerate().zip(&ids) {
+        job.segment((index, segment, id), assignment.segment(index), assignment.num_children())?;
         progress.advance(Stage::Write, Work::bytes(segment.num_bytes()));
     }
     progress.end(Stage::Write);
@@ -106,13 +111,22 @@ struct Linker<'a> {
 }
 
 impl Linker<'_> {
-    fn segment(&mut self, segment: &Segment, docs: &[u16], num_children: usize) -> Result<()> {
+    /// Links a segment, with its index and the id that it gets, into all children that own documents of it.
+    fn segment(
+        &mut self,
+        (index, segment, id): (usize, &Segment, &str),
+        docs: &[u16],
+        num_children: usize,
+    ) -> Result<()> {
         let owned = self.count(segment, docs, num_children)?;
         let owners: Vec<usize> = (0..num_children).filter(|&child| owned.get(child).is_some_and(|&n| n > 0)).collect();
         if owners.is_empty() {
             return Ok(());
         }
-        let shared = Component::ALL.map(|component| source_file(segment, component));
+        let shared = Component::ALL.map(|component| {
+            let file = source_file(segment, component)?;
+            Ok(WrittenFile { name: component.file_name(id), ..file })
+        });
         let shared = shared.into_iter().collect::<Result<Vec<_>>>()?;
         // A bitset may carry the name of one of the source's own: it is another file in another directory.
         let opstamp = self.source.meta().opstamp();
@@ -125,13 +139,14 @@ impl Linker<'_> {
                 let deleted = segment.max_doc().saturating_sub(docs);
                 let deletes = (deleted > 0).then_some((deleted, opstamp));
                 if deletes.is_some() {
-                    let name = deletes_file_name(segment.id(), opstamp);
+                    let name = deletes_file_name(id, opstamp);
                     files.push(bitset.write(self.files, child, name)?);
                 }
                 files.sort();
                 self.written.push(WrittenSegment {
                     child,
-                    id: segment.id().to_owned(),
+                    id: id.to_owned(),
+                    linked: Some(index),
                     max_doc: segment.max_doc(),
                     deletes,
                     files,

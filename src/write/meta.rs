@@ -6,6 +6,8 @@
 //! `.managed.json` lists the files that tantivy's garbage collection may remove once no segment needs them; files that
 //! are not tantivy's (our manifest, hash sidecars) must not be in it, since they would be removed at once.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
@@ -13,27 +15,25 @@ use super::output::WrittenSegment;
 use crate::error::{Error, Result};
 use crate::partition::DocMap;
 use crate::route::ShardNumber;
-use crate::source::{MANAGED, META, Meta, Source};
+use crate::source::{MANAGED, META, Meta, Segment, Source};
 
 /// Namespace of child segment ids; part of the format, never to be changed.
 const SEGMENT_NAMESPACE: Uuid = Uuid::from_u128(0x6f0c_2a57_9d0b_5e0e_8f43_71d2_4b9c_e6a1);
 
 /// `meta.json` of a child: `source`'s with `segments` instead of its own. Pretty JSON and a newline, as tantivy writes.
 ///
-/// A segment that keeps its id (link method) keeps whatever else the source's entry says.
+/// A linked segment keeps whatever else the source's entry says.
 pub fn meta_json(source: &Meta, segments: &[WrittenSegment]) -> Result<Vec<u8>> {
     let mut value = source.value().clone();
-    let known: Vec<Map<String, Value>> = match value.get("segments") {
-        Some(Value::Array(entries)) => entries.iter().filter_map(|entry| entry.as_object().cloned()).collect(),
+    let known: Vec<Value> = match value.get("segments") {
+        Some(Value::Array(entries)) => entries.clone(),
         _ => Vec::new(),
     };
     let mut entries = Vec::with_capacity(segments.len());
     for segment in segments {
         let id = Uuid::try_parse(&segment.id).map_err(|_| not_an_id(&segment.id))?;
-        let same = |entry: &&Map<String, Value>| {
-            entry.get("segment_id").and_then(Value::as_str).and_then(|known| Uuid::try_parse(known).ok()) == Some(id)
-        };
-        let mut entry = known.iter().find(same).cloned().unwrap_or_default();
+        let original = segment.linked.and_then(|index| known.get(index)).and_then(Value::as_object);
+        let mut entry = original.cloned().unwrap_or_else(Map::new);
         entry.insert("segment_id".to_owned(), json!(id.hyphenated().to_string()));
         entry.insert("max_doc".to_owned(), json!(segment.max_doc));
         let deletes =
@@ -68,7 +68,8 @@ fn not_an_id(id: &str) -> Error {
 /// Id of a child segment: 32 hexadecimal digits, the same for the same job, different for every other.
 ///
 /// It is the version 5 UUID (RFC 9562, SHA-1) of the ids of the source segments it was made from, in their order, the
-/// shard number of its child, and its ordinal among the segments of that child, one per line.
+/// shard number of its child, and its ordinal among the segments of that child, one per line. Where the source has
+/// several directories, an id stands behind the number of its directory and a slash: ids may repeat in them.
 #[must_use]
 pub fn child_segment_id<S: AsRef<str>>(sources: &[S], shard: ShardNumber, ordinal: usize) -> String {
     let mut name = String::with_capacity(sources.len() * 33 + 24);
@@ -87,12 +88,8 @@ pub fn child_segment_ids(source: &Source, map: &DocMap, shards: &[ShardNumber]) 
     let mut ordinals = vec![0usize; map.num_children];
     let mut ids = Vec::with_capacity(map.groups.len());
     for group in &map.groups {
-        let sources: Vec<&str> = group
-            .segments
-            .iter()
-            .filter_map(|&index| source.segments().get(index))
-            .map(|segment| segment.id())
-            .collect();
+        let segments = group.segments.iter().filter_map(|&index| source.segments().get(index));
+        let sources: Vec<String> = segments.map(|segment| source_id(source, segment)).collect();
         let mut id = |child: usize| {
             let shard = shards.get(child).copied().unwrap_or(ShardNumber::MAX);
             let ordinal = ordinals.get_mut(child).map_or(0, |next| std::mem::replace(next, *next + 1));
@@ -101,6 +98,31 @@ pub fn child_segment_ids(source: &Source, map: &DocMap, shards: &[ShardNumber]) 
         ids.push(group.outputs.iter().map(|output| id(output.child)).collect());
     }
     ids
+}
+
+/// Ids under which the segments of `source` are linked: their own, unless they repeat. `shards`: as above.
+///
+/// A segment whose id another directory has too gets one of its own, as if it were the first of a rewritten child.
+#[must_use]
+pub fn linked_segment_ids(source: &Source, shards: &[ShardNumber]) -> Vec<String> {
+    let mut times: BTreeMap<&str, usize> = BTreeMap::new();
+    for segment in source.segments() {
+        *times.entry(segment.id()).or_default() += 1;
+    }
+    let shard = shards.first().copied().unwrap_or(ShardNumber::MAX);
+    let own = |segment: &Segment| times.get(segment.id()).is_none_or(|&times| times == 1);
+    let id = |segment: &Segment| {
+        if own(segment) { segment.id().to_owned() } else { child_segment_id(&[source_id(source, segment)], shard, 0) }
+    };
+    source.segments().iter().map(id).collect()
+}
+
+/// The id of a source segment, with its directory where there are several.
+fn source_id(source: &Source, segment: &Segment) -> String {
+    match source.dirs().len() {
+        1 => segment.id().to_owned(),
+        _ => format!("{}/{}", segment.origin(), segment.id()),
+    }
 }
 
 #[cfg(test)]
@@ -116,8 +138,9 @@ mod tests {
 
     fn segment(id: &str, deletes: Option<(u32, u64)>) -> WrittenSegment {
         let file = |extension: &str| WrittenFile { name: format!("{id}.{extension}"), len: 1, crc32: 0, linked: false };
-        let (files, sidecar) = (vec![file("term"), file("idx")], Some(file("01234567.hashes")));
-        WrittenSegment { child: 0, id: id.to_owned(), max_doc: 9, deletes, files, sidecar }
+        let (linked, files) = ((id == KEPT).then_some(0), vec![file("term"), file("idx")]);
+        let sidecar = Some(file("01234567.hashes"));
+        WrittenSegment { child: 0, id: id.to_owned(), linked, max_doc: 9, deletes, files, sidecar }
     }
 
     const KEPT: &str = "0123456789abcdef0123456789abcdef";

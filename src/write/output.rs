@@ -102,6 +102,8 @@ pub struct WrittenSegment {
     pub child: usize,
     /// 32 hexadecimal digits.
     pub id: String,
+    /// Index of the source segment whose files it has (link method).
+    pub linked: Option<usize>,
     /// Documents, deleted ones included.
     pub max_doc: u32,
     /// Documents that the child does not own, and the opstamp in the name of the `.del` file (link method).

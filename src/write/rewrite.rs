@@ -44,6 +44,16 @@ pub struct SourceReads {
     pub column_values: u64,
 }
 
+impl SourceReads {
+    /// Adds what was read of another source.
+    pub fn add(&mut self, other: &SourceReads) {
+        self.posting_blocks += other.posting_blocks;
+        self.store_blocks += other.store_blocks;
+        self.column_terms += other.column_terms;
+        self.column_values += other.column_values;
+    }
+}
+
 /// Fails if some column cannot be written without changing a value. Writes nothing.
 pub fn check(source: &Source, map: &DocMap) -> Result<()> {
     guard(source.dir(), "its columns", || columns::check(source, &map.groups))
@@ -77,10 +87,7 @@ pub fn rewrite(
     let mut reads = SourceReads::default();
     for part in parts {
         segments.extend(part.segments);
-        reads.posting_blocks += part.reads.posting_blocks;
-        reads.store_blocks += part.reads.store_blocks;
-        reads.column_terms += part.reads.column_terms;
-        reads.column_values += part.reads.column_values;
+        reads.add(&part.reads);
     }
     // Stable: within a child segments keep the order of groups and outputs.
     segments.sort_by_key(|segment| segment.child);
@@ -141,6 +148,7 @@ impl Job<'_> {
             segments.push(WrittenSegment {
                 child: output.child,
                 id: id.clone(),
+                linked: None,
                 max_doc: output.num_docs,
                 deletes: None,
                 files,

@@ -174,8 +174,8 @@ pub(super) fn begin(
     Ok(writers)
 }
 
-/// Gives linked segments their sidecars: the source's own by hard link where the hashes came from it, else one file that
-/// all children of a segment share, or, where they cannot, one each. `segments` are those that [`link`](fn@super::link) made.
+/// Gives linked segments their sidecars: the source's own by hard link where the hashes came from it and the segment
+/// keeps its id, else one file that all children of a segment share, or, where they cannot, one each. `segments` are those that [`link`](fn@super::link) made.
 ///
 /// # Errors
 /// [`Error::Io`], [`Error::Interrupted`].
@@ -186,13 +186,13 @@ pub fn link_sidecars(
     segments: &mut [WrittenSegment],
     cancel: &Cancel,
 ) -> Result<()> {
-    for (segment, hashes_of) in source.segments().iter().zip(&hashes.segments) {
+    for (index, (segment, hashes_of)) in source.segments().iter().zip(&hashes.segments).enumerate() {
         let mut first: Option<(usize, WrittenFile)> = None;
-        for linked in segments.iter_mut().filter(|linked| linked.id == segment.id()) {
+        for linked in segments.iter_mut().filter(|linked| linked.linked == Some(index)) {
             cancel.check()?;
             let file = match &first {
                 Some((of, file)) if !file.linked && files.share(*of, linked.child, &file.name)? => file.clone(),
-                _ => link_or_write(segment, hashes_of, &hashes.by, files, linked.child)?,
+                _ => link_or_write(segment, hashes_of, &hashes.by, files, (linked.child, &linked.id))?,
             };
             first.get_or_insert((linked.child, file.clone()));
             linked.sidecar = Some(file);
@@ -206,10 +206,11 @@ fn link_or_write(
     hashes: &SegmentHashes,
     by: &HashedBy,
     files: &dyn ChildFiles,
-    child: usize,
+    (child, id): (usize, &str),
 ) -> Result<WrittenFile> {
-    let name = by.file_name(segment.id());
-    if let Some(sidecar) = hashes.sidecar() {
+    let name = by.file_name(id);
+    // A sidecar names its segment: under a new id it has to be written anew.
+    if let Some(sidecar) = hashes.sidecar().filter(|_| id == segment.id()) {
         let (len, crc32) = sidecar.len_and_crc32();
         return match files.link(child, &name, sidecar.path())? {
             Linked::Shared => Ok(WrittenFile { name, len, crc32, linked: true }),
@@ -223,5 +224,5 @@ fn link_or_write(
             }
         };
     }
-    SidecarWriter::new(files.create(child, &name)?, by, segment.id(), segment.max_doc())?.whole(hashes, segment.bound())
+    SidecarWriter::new(files.create(child, &name)?, by, id, segment.max_doc())?.whole(hashes, segment.bound())
 }

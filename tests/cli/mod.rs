@@ -4,4 +4,5 @@ mod place;
 mod refusals;
 mod streams;
 mod usage;
+mod whole;
 mod work;

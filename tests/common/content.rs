@@ -138,6 +138,23 @@ impl Content {
         content
     }
 
+    /// Several indexes, read one after the other, as one: what is merged.
+    #[must_use]
+    pub fn together(contents: Vec<Content>) -> Content {
+        let mut contents = contents.into_iter();
+        let mut all = contents.next().unwrap();
+        for next in contents {
+            let first = all.segments.len();
+            all.segments.extend(next.segments);
+            all.docs.extend(
+                next.docs.into_iter().map(|doc| Doc { address: (first + doc.address.0, doc.address.1), ..doc }),
+            );
+            all.sample_terms.extend(next.sample_terms);
+            all.sample_phrases.extend(next.sample_phrases);
+        }
+        all
+    }
+
     /// One segment of it, without samples.
     #[must_use]
     pub fn segment(&self, ord: usize) -> Content {

@@ -33,9 +33,12 @@ impl Routing {
 
     /// Shard numbers of the children, ascending.
     pub fn children(&self) -> Vec<u32> {
-        let SplitSpec { into, source_shards, source_shard, .. } = self.split;
+        let SplitSpec { from, into, source_shards, source_shard, .. } = self.split;
         match self.split.function {
-            RoutingFunction::Elasticsearch => (source_shard * into..(source_shard + 1) * into).collect(),
+            RoutingFunction::Elasticsearch => {
+                let first = source_shard / from * into;
+                (first..first + into).collect()
+            }
             RoutingFunction::ElasticsearchModulo => (0..into).map(|i| source_shard + i * source_shards).collect(),
         }
     }
@@ -64,7 +67,7 @@ impl Routing {
 
 /// Shard number for a routing value and an id.
 pub fn shard(split: &SplitSpec, routing: &str, id: &str) -> u32 {
-    let shards = split.into * split.source_shards;
+    let shards = split.into * split.source_shards / split.from;
     let offset = match i32::try_from(split.routing_partition_size).unwrap() {
         0 | 1 => 0,
         size => hash(id).rem_euclid(size),

@@ -114,6 +114,7 @@ fn splits() -> impl Strategy<Value = SplitSpec> {
             let limit = number_of_routing_shards.unwrap_or(default).saturating_sub(1).max(1);
             SplitSpec {
                 function,
+                from: 1,
                 into,
                 source_shards,
                 source_shard: u32::try_from(place.index(source_shards as usize)).unwrap(),

@@ -45,7 +45,8 @@ pub(in crate::verify) fn compare(
     report: &mut VerifyReport,
 ) -> Result<()> {
     let decoded = needs_decoding(job.source, children);
-    let shared: Vec<Vec<Option<usize>>> = children.iter().map(|child| shared::segments(job.source, child)).collect();
+    let originals = shared::Originals::of(job.source);
+    let shared: Vec<Vec<Option<usize>>> = children.iter().map(|child| originals.segments(child)).collect();
     let keep_lanes = shared.iter().flatten().any(Option::is_some);
 
     // The source: digests per child that routing gives its documents, and over all.
@@ -106,6 +107,7 @@ pub(in crate::verify) fn compare(
                     let (views, contents) = (views.get(own..=own), contents.get(own..=own));
                     sound &= take_failures(Some(child.shard), views.unwrap_or(&[]), contents.unwrap_or(&[]), report);
                 }
+                let content = (content, own.is_none());
                 totals.add(job.source, child, segment, content, &mut statistics, &mut report.findings);
             }
             if let Some(verified) = report.children.get_mut(at) {

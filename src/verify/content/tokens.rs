@@ -72,13 +72,13 @@ impl Totals {
         Totals { source: totals, children: BTreeMap::new(), estimated, shared: false }
     }
 
-    /// Adds a segment of a child, and checks its totals against its own postings.
+    /// Adds a segment of a child, and checks its totals against its own postings. `linked`: its files are the source's.
     pub(super) fn add(
         &mut self,
         source: &Source,
         child: &Child,
         segment: &Segment,
-        content: &Content,
+        (content, linked): (&Content, bool),
         statistics: &mut ChildTotals,
         findings: &mut Vec<Finding>,
     ) {
@@ -89,7 +89,7 @@ impl Totals {
         }
         let schema = source.schema();
         // A linked segment has the source's totals, which are estimates where tantivy merged.
-        let linked = source.segments().iter().any(|of_source| of_source.id() == segment.id());
+        let linked = linked || source.segments().iter().any(|of_source| of_source.id() == segment.id());
         for (field, entry) in schema.fields() {
             let id = field.field_id();
             if let Some(docs) = content.docs_with_field.get(&id) {

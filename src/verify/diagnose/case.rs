@@ -29,7 +29,7 @@ impl Side<'_> {
 
     fn address(&self, entry: Entry) -> Option<DocAddress> {
         let view = self.views.get(entry.view as usize)?;
-        Some(DocAddress { segment: view.segment.id().to_owned(), doc: entry.doc })
+        Some(DocAddress::of(view.segment, entry.doc))
     }
 }
 

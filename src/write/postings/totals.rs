@@ -2,20 +2,27 @@
 //!
 //! With frequencies a field's tokens are the sum of its term frequencies. Without (`IndexRecordOption::Basic`) a term that
 //! a document repeats leaves no trace in its postings, and what the source counts beyond its postings has to be shared
-//! out: exactly, where field norms are exact (fewer than 40 tokens a document), else by largest remainder in proportion
-//! to the norms, so that the outputs and the deleted documents together still have what the source has.
+//! out: exactly, where field norms are exact (fewer than 40 tokens a document) and say what the source counts, else by
+//! largest remainder in proportion to the norms, so that the outputs and the deleted documents together still have what
+//! the source has. (A shard that was itself shared out can count more or less than its exact norms say.)
 
 use crate::write::norms::FieldLengths;
 
 /// Tokens of output `output`, of a field without frequencies.
 ///
-/// `counted`: documents in its posting lists; `surplus`: tokens that the source counts beyond its posting lists.
-pub(super) fn without_freqs(output: usize, counted: u64, surplus: u64, lengths: Option<&FieldLengths>) -> u64 {
+/// `counted`: documents in its posting lists; `tokens`: what the source counts, and `surplus`: how many of these beyond its
+/// posting lists.
+pub(super) fn without_freqs(
+    output: usize,
+    counted: u64,
+    (tokens, surplus): (u64, u64),
+    lengths: Option<&FieldLengths>,
+) -> u64 {
     let Some(lengths) = lengths else { return counted + if output == 0 { surplus } else { 0 } };
     if surplus == 0 {
         return counted;
     }
-    if lengths.exact {
+    if lengths.exact && lengths.outputs.iter().sum::<u64>() + lengths.dropped == tokens {
         return lengths.outputs.get(output).copied().unwrap_or(0).max(counted);
     }
     // Largest remainder over the outputs and, last, the dropped documents.
@@ -49,8 +56,17 @@ mod tests {
     #[test]
     fn exact_norms_are_taken_as_they_are() {
         let lengths = lengths(&[12, 30], 8, true);
-        assert_eq!(without_freqs(0, 10, 9, Some(&lengths)), 12);
-        assert_eq!(without_freqs(1, 25, 9, Some(&lengths)), 30);
+        assert_eq!(without_freqs(0, 10, (50, 9), Some(&lengths)), 12);
+        assert_eq!(without_freqs(1, 25, (50, 9), Some(&lengths)), 30);
+    }
+
+    #[test]
+    fn what_a_shared_out_source_counts_is_kept_though_its_exact_norms_say_otherwise() {
+        for dropped in [0, 8] {
+            let lengths = lengths(&[12, 30], dropped, true);
+            let of = |output, counted| without_freqs(output, counted, (70, 35), Some(&lengths));
+            assert_eq!(of(0, 10) + of(1, 25) + of(2, 0), 70, "{dropped}");
+        }
     }
 
     #[test]
@@ -58,14 +74,15 @@ mod tests {
         for surplus in 0..50 {
             let lengths = lengths(&[100, 250, 3, 77], 41, false);
             let counted = [90, 240, 2, 60];
-            let total: u64 = (0..4).map(|output| without_freqs(output, counted[output], surplus, Some(&lengths))).sum();
-            let dropped = without_freqs(4, 0, surplus, Some(&lengths));
+            let total: u64 =
+                (0..4).map(|output| without_freqs(output, counted[output], (0, surplus), Some(&lengths))).sum();
+            let dropped = without_freqs(4, 0, (0, surplus), Some(&lengths));
             assert_eq!(total + dropped, counted.iter().sum::<u64>() + surplus, "surplus {surplus}");
         }
     }
 
     #[test]
     fn without_surplus_the_postings_tell() {
-        assert_eq!(without_freqs(0, 7, 0, Some(&lengths(&[1000], 0, false))), 7);
+        assert_eq!(without_freqs(0, 7, (7, 0), Some(&lengths(&[1000], 0, false))), 7);
     }
 }

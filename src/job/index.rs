@@ -1,0 +1,232 @@
+//! A whole index: all shards are split, merged or cloned together, and the new set is published at once.
+//!
+//! Input: an [`IndexJob`] on an index directory. [`IndexJob::prepare`] takes the writer locks of all shards, opens one part
+//! (a shard, or the shards that become one) after the other, routes and plans it and lets go of it again, and refuses on
+//! any problem; it writes nothing. [`PreparedIndex::execute`] then takes part after part through writing and verification
+//! in one staging directory, and publishes with one rename.
+//!
+//! Invariants: what was planned with must still be there when its turn comes, or nothing is published. Cost: keys are
+//! read twice, once to plan and once to write. Memory: the bound of one part at a time, or of
+//! [`parallel`](IndexJob::parallel) parts, and the lineage of all.
+
+mod check;
+mod execute;
+mod pin;
+mod plan;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::part::Options;
+use crate::error::{Error, Result};
+use crate::partition::{KeyPolicies, MAX_DOCS_PER_SEGMENT, SegmentMode};
+use crate::plan::Method;
+use crate::progress::{Cancel, Progress, Stage, Work};
+use crate::publish::{FileSystem, IndexDirectory, RealFs, check_free};
+use crate::report::{IndexReport, Stopwatch};
+use crate::route::{Resize, SplitRouting};
+use crate::source::{LockMode, Meta, Source, WriterLock, acquire, unite};
+use crate::threads;
+use crate::verify::VerifyLevel;
+
+pub use check::IndexVerifyJob;
+pub use execute::PreparedIndex;
+use plan::{PartJob, Planned, check_policies, live, plan_of, plan_part};
+
+/// What becomes of the shards of an index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// Every shard becomes so many.
+    Split {
+        /// Children per shard.
+        into: u32,
+        /// number_of_routing_shards of the new index, which only an index of one shard can choose; `None`:
+        /// Elasticsearch's default there, what it is everywhere else.
+        number_of_routing_shards: Option<u32>,
+    },
+    /// Shards go together, so that so many are left.
+    Merge {
+        /// Shards of the new index.
+        into: u32,
+    },
+    /// Every shard becomes one: compacted by a rewrite, shared by links.
+    Clone,
+}
+
+/// Everything that a split, merge or clone of a whole index needs to know. Routing and keys stand in its routing file.
+#[derive(Clone, Debug)]
+pub struct IndexJob {
+    /// Index directory: a routing file and its shards.
+    pub source: PathBuf,
+    /// Directory to make; shards stand at `out/<shard number>`, with a routing file beside them.
+    pub out: PathBuf,
+    /// What is done.
+    pub change: Change,
+    /// What to do with documents that cannot be placed. A policy that names a shard holds for the part which that shard is
+    /// made of; other parts refuse.
+    pub policies: KeyPolicies,
+    /// Rewrite or link.
+    pub method: Method,
+    /// Segment layout of children (rewrite only).
+    pub segments: SegmentMode,
+    /// Most documents per child segment.
+    pub max_docs_per_segment: u32,
+    /// How much is verified before publishing.
+    pub verify: VerifyLevel,
+    /// Worker threads over all parts; 0 means one per core. The bytes written do not depend on it.
+    pub threads: usize,
+    /// Parts that are worked on side by side; 0 counts as 1. Memory grows with it, the bytes written do not depend on it.
+    pub parallel: usize,
+    /// Whether to take the writer locks of the shards.
+    pub lock: LockMode,
+}
+
+impl IndexJob {
+    /// A job with the defaults: rewrite, one segment per child, full verification, all cores, one part at a time.
+    #[must_use]
+    pub fn new(source: impl Into<PathBuf>, out: impl Into<PathBuf>, change: Change) -> IndexJob {
+        IndexJob {
+            source: source.into(),
+            out: out.into(),
+            change,
+            policies: KeyPolicies::default(),
+            method: Method::default(),
+            segments: SegmentMode::default(),
+            max_docs_per_segment: MAX_DOCS_PER_SEGMENT,
+            verify: VerifyLevel::default(),
+            threads: 0,
+            parallel: 1,
+            lock: LockMode::default(),
+        }
+    }
+
+    /// Opens, routes and plans all shards. Writes nothing.
+    ///
+    /// # Errors
+    /// Whatever would make the job fail later, as far as it can be known: [`Error::IndexDirectory`], [`Error::Route`],
+    /// [`Error::Unlike`], and those of [`super::Job::prepare`] for any of the shards.
+    pub fn prepare(&self, progress: &dyn Progress, cancel: &Cancel) -> Result<PreparedIndex> {
+        self.prepare_on(Arc::new(RealFs), progress, cancel)
+    }
+
+    /// [`IndexJob::prepare`] with another file system to write to: one that fails on purpose.
+    ///
+    /// # Errors
+    /// Those of [`IndexJob::prepare`].
+    pub fn prepare_on(
+        &self,
+        fs: Arc<dyn FileSystem>,
+        progress: &dyn Progress,
+        cancel: &Cancel,
+    ) -> Result<PreparedIndex> {
+        check_free(fs.as_ref(), &self.out)?;
+        let watch = Stopwatch::start();
+        let directory = open(&self.source)?;
+        let resize = resize(&directory, self.change)?;
+        let keys = directory.routing().keys();
+        check_policies(&resize, &self.policies)?;
+
+        let mut notes = directory.notes().to_vec();
+        let shards: Vec<PathBuf> = (0..resize.before().number_of_shards).map(|shard| directory.shard(shard)).collect();
+        // ORDER: all locks before anything is read, and until all is published: an index is split as it is at one moment.
+        let mut locks: Vec<WriterLock> = Vec::new();
+        for shard in &shards {
+            locks.extend(acquire(shard, self.lock, &mut notes).map_err(unreadable)?);
+        }
+        let metas = shards.iter().map(|shard| Meta::read(shard).map_err(unreadable)).collect::<Result<Vec<_>>>()?;
+        let kinds: Vec<(&Path, &Meta)> = shards.iter().map(PathBuf::as_path).zip(&metas).collect();
+        unite(&kinds)?;
+        drop(kinds);
+
+        let parallel = self.parallel.clamp(1, resize.parts().len().max(1));
+        let options = Options {
+            keys,
+            policies: self.policies,
+            method: self.method,
+            segments: self.segments,
+            max_docs_per_segment: self.max_docs_per_segment,
+            verify: self.verify,
+            threads: threads::number(self.threads).div_ceil(parallel),
+        };
+        progress.begin(Stage::Route, Work::docs(metas.iter().map(live).sum()));
+        drop(metas);
+        let silent = Inner { progress, stages: &[Stage::Route] };
+        let routed = threads::each(resize.parts(), parallel, |routing| {
+            cancel.check()?;
+            plan_part(&directory, routing, &options, &silent, cancel)
+        })?;
+        progress.end(Stage::Route);
+
+        let (parts, planned): (Vec<PartJob>, Vec<Planned>) = routed.into_iter().unzip();
+        let plan = plan_of(self, &resize, &options, planned, notes);
+        let times = vec![watch.stop(Stage::Route)];
+        Ok(PreparedIndex {
+            job: self.clone(),
+            options,
+            parallel,
+            fs,
+            directory,
+            resize,
+            parts,
+            plan,
+            times,
+            _locks: locks,
+        })
+    }
+
+    /// Prepares and executes.
+    ///
+    /// # Errors
+    /// Those of [`IndexJob::prepare`] and [`PreparedIndex::execute`].
+    pub fn run(&self, progress: &dyn Progress, cancel: &Cancel) -> Result<IndexReport> {
+        self.prepare(progress, cancel)?.execute(progress, cancel)
+    }
+}
+
+/// The index directory at `path`.
+fn open(path: &Path) -> Result<IndexDirectory> {
+    IndexDirectory::open(path)?.ok_or_else(|| Error::IndexDirectory {
+        path: path.to_path_buf(),
+        problem:
+            "it has no routing.json beside its shards, or is itself an index; to split a single index use `split` with \
+                  --key, to make a routing.json see the README"
+                .to_owned(),
+    })
+}
+
+fn resize(directory: &IndexDirectory, change: Change) -> Result<Resize> {
+    let before = directory.routing().routing();
+    Ok(match change {
+        Change::Split { into, number_of_routing_shards } => Resize::split(before, into, number_of_routing_shards)?,
+        Change::Merge { into } => Resize::merge(before, into)?,
+        Change::Clone => Resize::cloned(before)?,
+    })
+}
+
+/// Opens the sources of a part. Their locks are held already.
+fn open_part(directory: &IndexDirectory, routing: &SplitRouting) -> Result<Source> {
+    let dirs: Vec<PathBuf> = routing.sources().iter().map(|&shard| directory.shard(shard)).collect();
+    Source::open_all(&dirs, LockMode::None)
+}
+
+/// Nothing but reading happens here.
+fn unreadable(error: Error) -> Error {
+    match error {
+        Error::Io { operation, path, source } => Error::Unreadable { operation, path, source },
+        other => other,
+    }
+}
+
+/// Passes on what parts advance in `stages`; that they begin and end concerns the whole index.
+struct Inner<'a> {
+    progress: &'a dyn Progress,
+    stages: &'a [Stage],
+}
+
+impl Progress for Inner<'_> {
+    fn advance(&self, stage: Stage, done: Work) {
+        if self.stages.contains(&stage) {
+            self.progress.advance(stage, done);
+        }
+    }
+}

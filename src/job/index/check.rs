@@ -1,0 +1,101 @@
+//! Verifying a set of shards against the index that it was made from.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use super::plan::policies_of;
+use super::{Inner, open, open_part, unreadable};
+use crate::error::{Error, Result};
+use crate::partition::KeyPolicies;
+use crate::progress::{Cancel, Progress, Stage, Work};
+use crate::publish::layout::{child_name, shard_of};
+use crate::publish::{RealFs, is_manifest, published_sidecars, read_routing};
+use crate::route::{Resize, ShardNumber};
+use crate::source::{LockMode, acquire};
+use crate::threads;
+use crate::verify::{Finding, FindingKind, Grade, Ownership, SAMPLE, VerifyJob, VerifyLevel, VerifyReport, verify};
+
+/// A set of shards, and the index that it was made from by a split, a merge or a clone. The routing files of both say which
+/// shards belong together.
+#[derive(Clone, Debug)]
+pub struct IndexVerifyJob {
+    /// The index directory.
+    pub source: PathBuf,
+    /// The set.
+    pub children: PathBuf,
+    /// Where documents went that routing could not place.
+    pub policies: KeyPolicies,
+    /// How much.
+    pub level: VerifyLevel,
+    /// Worker threads; 0: one per core. The report does not depend on it.
+    pub threads: usize,
+    /// Whether to take the writer locks of the source's shards.
+    pub lock: LockMode,
+}
+
+impl IndexVerifyJob {
+    /// Compares all shards with all shards, part by part. A shard that should not be there is a finding, and one that is
+    /// missing too; so are documents in another order than a job leaves them in.
+    ///
+    /// # Errors
+    /// [`Error::IndexDirectory`], [`Error::Usage`] and [`Error::Route`] if one of the two is no index directory or they
+    /// have nothing to do with each other, and those of opening the source; what is wrong with the children is in the
+    /// report.
+    pub fn run(&self, progress: &dyn Progress, cancel: &Cancel) -> Result<VerifyReport> {
+        let directory = open(&self.source)?;
+        let Some(routing) = read_routing(&RealFs, &self.children)? else {
+            let children = self.children.display();
+            let problem = "has no routing.json, so it cannot be compared with a whole index";
+            return Err(Error::Usage(format!("{children} {problem}")));
+        };
+        let resize = Resize::between(directory.routing().routing(), routing.routing())?;
+        let keys = directory.routing().keys();
+        let (mut notes, mut locks) = (Vec::new(), Vec::new());
+        for shard in 0..resize.before().number_of_shards {
+            locks.extend(acquire(&directory.shard(shard), self.lock, &mut notes).map_err(unreadable)?);
+        }
+        progress.begin(Stage::Verify, Work::default());
+        let inner = Inner { progress, stages: &[Stage::Verify] };
+        let mut reports = Vec::with_capacity(resize.parts().len());
+        for part in resize.parts() {
+            cancel.check()?;
+            let source = open_part(&directory, part)?;
+            let child = |&shard: &ShardNumber| (shard, self.children.join(child_name(shard)));
+            let job = VerifyJob {
+                source: &source,
+                children: part.children().iter().map(child).collect(),
+                ownership: Some(Ownership { keys: &keys, routing: part, policies: policies_of(part, self.policies) }),
+                level: self.level,
+                threads: threads::number(self.threads),
+                sample: SAMPLE,
+                known_file: is_manifest,
+                sidecars: published_sidecars(&self.children, part.children()),
+                source_checked: false,
+            };
+            reports.push(verify(&job, &inner, cancel)?);
+        }
+        progress.end(Stage::Verify);
+        let mut report = VerifyReport::of_parts(self.source.clone(), reports);
+        let beyond = self.beyond(resize.after().number_of_shards);
+        report.findings.splice(0..0, beyond);
+        Ok(report)
+    }
+
+    /// Findings on shards that the set should not have.
+    fn beyond(&self, number_of_shards: u32) -> Vec<Finding> {
+        // What cannot be listed was found to be unreadable already.
+        let present = std::fs::read_dir(&self.children).into_iter().flatten().flatten();
+        let present: BTreeSet<ShardNumber> =
+            present.filter_map(|entry| shard_of(entry.file_name().to_str()?)).collect();
+        let finding = |shard: ShardNumber| Finding {
+            grade: Grade::Error,
+            kind: FindingKind::ChildSet,
+            child: Some(shard),
+            file: Some(self.children.join(child_name(shard))),
+            count: 1,
+            documents: Vec::new(),
+            message: "the set has this child, routing does not".to_owned(),
+        };
+        present.range(number_of_shards..).copied().map(finding).collect()
+    }
+}

@@ -1,0 +1,148 @@
+//! Planning a whole index: part by part, each opened and let go of again.
+
+use super::pin::Pin;
+use super::{IndexJob, open_part};
+use crate::error::{Error, Result};
+use crate::job::part::{self, Options, Part};
+use crate::partition::{KeyPolicies, KeyReading, Policy};
+use crate::plan::{IndexPlan, PlannedChild, PlannedPart};
+use crate::progress::{Cancel, Progress};
+use crate::publish::{IndexDirectory, PartRecord};
+use crate::route::{Resize, SplitRouting};
+use crate::source::Meta;
+
+/// A part that waits for its turn.
+#[derive(Debug)]
+pub(super) struct PartJob {
+    pub(super) routing: SplitRouting,
+    pub(super) options: Options,
+    pub(super) record: PartRecord,
+    pub(super) pin: Pin,
+}
+
+/// What the plan says of a part.
+pub(super) struct Planned {
+    part: PlannedPart,
+    children: Vec<PlannedChild>,
+    readings: Vec<KeyReading>,
+    notes: Vec<String>,
+}
+
+/// The plan of the whole.
+pub(super) fn plan_of(
+    job: &IndexJob,
+    resize: &Resize,
+    options: &Options,
+    planned: Vec<Planned>,
+    notes: Vec<String>,
+) -> IndexPlan {
+    let mut warnings = resize.parts().first().map(SplitRouting::warnings).unwrap_or_default();
+    warnings.extend(anew(resize));
+    warnings.extend(notes);
+    let (mut parts, mut children, mut readings) = (Vec::new(), Vec::new(), Vec::new());
+    for Planned { part, children: own, readings: read, notes } in planned {
+        parts.push(part);
+        children.extend(own);
+        add_readings(&mut readings, read);
+        warnings.extend(notes);
+    }
+    children.sort_by_key(|child| child.shard);
+    warnings.extend(part::warnings(&children, options));
+    IndexPlan {
+        operation: resize.operation(),
+        source: job.source.clone(),
+        out: job.out.clone(),
+        before: *resize.before(),
+        after: *resize.after(),
+        method: job.method,
+        segments: options.layout(),
+        key: options.keys.key.clone(),
+        routing_field: options.keys.routing_field.clone(),
+        keys_hashed: readings.iter().map(|reading| reading.hashed).sum(),
+        key_readings: readings,
+        docs: parts.iter().map(|part| part.census.live).sum(),
+        deleted: parts.iter().map(|part| part.census.deleted).sum(),
+        source_bytes: parts.iter().map(|part| part.source_bytes).sum(),
+        peak_disk_bytes: children.iter().map(|child| child.predicted_bytes).sum(),
+        parts,
+        children,
+        warnings,
+    }
+}
+
+/// That number_of_routing_shards is another one afterwards.
+fn anew(resize: &Resize) -> Option<String> {
+    let (before, after) = (resize.before().number_of_routing_shards?, resize.after().number_of_routing_shards?);
+    (before != after).then(|| {
+        format!(
+            "number_of_routing_shards was {before} and becomes {after}, as an index of one shard can choose it anew; it limits \
+             later splits"
+        )
+    })
+}
+
+/// Opens, routes and plans a part, and lets go of it.
+pub(super) fn plan_part(
+    directory: &IndexDirectory,
+    routing: &SplitRouting,
+    options: &Options,
+    progress: &dyn Progress,
+    cancel: &Cancel,
+) -> Result<(PartJob, Planned)> {
+    let options = Options { policies: policies_of(routing, options.policies), ..options.clone() };
+    let source = open_part(directory, routing)?;
+    let pin = Pin::of(&source);
+    let part = Part::route(source, routing.clone(), &options, progress, cancel)?;
+    let record = part.record()?;
+    let planned = Planned {
+        part: PlannedPart {
+            sources: routing.sources().to_vec(),
+            children: routing.children().to_vec(),
+            census: part.assigned.census.clone(),
+            source_bytes: part.source.num_bytes(),
+        },
+        children: part.predict()?,
+        readings: part.assigned.readings.clone(),
+        notes: part.source.notes().to_vec(),
+    };
+    Ok((PartJob { routing: routing.clone(), options, record, pin }, planned))
+}
+
+/// A policy's shard must be one that the job makes.
+pub(super) fn check_policies(resize: &Resize, policies: &KeyPolicies) -> Result<()> {
+    let shards = resize.after().number_of_shards;
+    for (option, policy) in [("--missing-key", policies.missing), ("--stray", policies.stray)] {
+        if let Policy::Child(shard) = policy
+            && shard >= shards
+        {
+            let last = shards.saturating_sub(1);
+            return Err(Error::Usage(format!("{option} child:{shard}: the new index has the shards 0 to {last}")));
+        }
+    }
+    Ok(())
+}
+
+/// The policies as far as they name children of this part.
+pub(super) fn policies_of(routing: &SplitRouting, policies: KeyPolicies) -> KeyPolicies {
+    let own = |policy: Policy| match policy {
+        Policy::Child(shard) if routing.child_index(shard).is_none() => Policy::Refuse,
+        other => other,
+    };
+    KeyPolicies { missing: own(policies.missing), stray: own(policies.stray) }
+}
+
+/// Live documents, as `meta.json` says.
+pub(super) fn live(meta: &Meta) -> u64 {
+    let docs = |max_doc: u32, deletes: Option<(u32, u64)>| max_doc.saturating_sub(deletes.map_or(0, |(docs, _)| docs));
+    meta.segments().iter().map(|segment| u64::from(docs(segment.max_doc, segment.deletes))).sum()
+}
+
+/// Adds up readings of one field and plane.
+fn add_readings(sums: &mut Vec<KeyReading>, readings: Vec<KeyReading>) {
+    for reading in readings {
+        match sums.iter_mut().find(|sum| sum.field == reading.field && sum.plane == reading.plane) {
+            Some(sum) => sum.hashed += reading.hashed,
+            None => sums.push(reading),
+        }
+    }
+}
