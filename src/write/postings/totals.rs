@@ -9,13 +9,21 @@ use crate::write::norms::FieldLengths;
 
 /// Tokens of output `output`, of a field without frequencies.
 ///
-/// `counted`: documents in its posting lists; `surplus`: tokens that the source counts beyond its posting lists.
-pub(super) fn without_freqs(output: usize, counted: u64, surplus: u64, lengths: Option<&FieldLengths>) -> u64 {
+/// `counted`: documents in its posting lists; `surplus`: tokens that the source counts beyond its posting lists, `total` of
+/// them in all. Exact norms tell only if they add up to that: a source that is itself a share of a larger one has the
+/// tokens that it was given then.
+pub(super) fn without_freqs(
+    output: usize,
+    counted: u64,
+    surplus: u64,
+    total: u64,
+    lengths: Option<&FieldLengths>,
+) -> u64 {
     let Some(lengths) = lengths else { return counted + if output == 0 { surplus } else { 0 } };
     if surplus == 0 {
         return counted;
     }
-    if lengths.exact {
+    if lengths.exact && lengths.outputs.iter().sum::<u64>() + lengths.dropped == total {
         return lengths.outputs.get(output).copied().unwrap_or(0).max(counted);
     }
     // Largest remainder over the outputs and, last, the dropped documents.
@@ -49,8 +57,18 @@ mod tests {
     #[test]
     fn exact_norms_are_taken_as_they_are() {
         let lengths = lengths(&[12, 30], 8, true);
-        assert_eq!(without_freqs(0, 10, 9, Some(&lengths)), 12);
-        assert_eq!(without_freqs(1, 25, 9, Some(&lengths)), 30);
+        assert_eq!(without_freqs(0, 10, 9, 50, Some(&lengths)), 12);
+        assert_eq!(without_freqs(1, 25, 9, 50, Some(&lengths)), 30);
+    }
+
+    #[test]
+    fn exact_norms_that_do_not_add_up_to_the_total_share_out_the_surplus() {
+        let lengths = lengths(&[12, 30], 0, true);
+        let totals = [10, 25]
+            .iter()
+            .enumerate()
+            .map(|(output, &counted)| without_freqs(output, counted, 14, 49, Some(&lengths)));
+        assert_eq!(totals.collect::<Vec<_>>(), [14, 35]);
     }
 
     #[test]
@@ -58,14 +76,15 @@ mod tests {
         for surplus in 0..50 {
             let lengths = lengths(&[100, 250, 3, 77], 41, false);
             let counted = [90, 240, 2, 60];
-            let total: u64 = (0..4).map(|output| without_freqs(output, counted[output], surplus, Some(&lengths))).sum();
-            let dropped = without_freqs(4, 0, surplus, Some(&lengths));
+            let total: u64 =
+                (0..4).map(|output| without_freqs(output, counted[output], surplus, 0, Some(&lengths))).sum();
+            let dropped = without_freqs(4, 0, surplus, 0, Some(&lengths));
             assert_eq!(total + dropped, counted.iter().sum::<u64>() + surplus, "surplus {surplus}");
         }
     }
 
     #[test]
     fn without_surplus_the_postings_tell() {
-        assert_eq!(without_freqs(0, 7, 0, Some(&lengths(&[1000], 0, false))), 7);
+        assert_eq!(without_freqs(0, 7, 0, 7, Some(&lengths(&[1000], 0, false))), 7);
     }
 }

@@ -124,7 +124,9 @@ impl<'a> PostingsTrack<'a> {
             // ORDER: all units of the field were produced before this one was appended, so its counters are complete.
             let surplus = field.source_tokens.saturating_sub(field.source_doc_freqs.load(Ordering::Acquire));
             appender.end(|counted| match field.record {
-                IndexRecordOption::Basic => totals::without_freqs(output, counted, surplus, field.lengths.as_ref()),
+                IndexRecordOption::Basic => {
+                    totals::without_freqs(output, counted, surplus, field.source_tokens, field.lengths.as_ref())
+                }
                 _ => counted,
             })?;
         }
