@@ -42,8 +42,8 @@ fn changed(method: Method, change: impl Fn(&Path), words: &str) {
     let Error::SourceChanged { path, problem } = &error else { panic!("{error:?}") };
     assert!(*path == bench.path("index/1") && problem.contains(words), "{error}");
     assert!(!job.out.exists());
-    let left = std::fs::read_dir(bench.dir.path()).unwrap().map(|entry| entry.unwrap().file_name());
-    assert!(left.filter(|name| name.to_str().unwrap().starts_with('.')).next().is_none(), "staging is left");
+    let mut left = std::fs::read_dir(bench.dir.path()).unwrap().map(|entry| entry.unwrap().file_name());
+    assert!(!left.any(|name| name.to_str().unwrap().starts_with('.')), "staging is left");
 }
 
 #[test]
@@ -72,8 +72,8 @@ fn a_shard_that_changed_after_it_was_planned_with_is_not_published() {
         changed(
             method,
             |shard| {
-                let names = std::fs::read_dir(shard).unwrap().map(|entry| entry.unwrap().path());
-                let store = names.filter(|path| path.extension().is_some_and(|end| end == "store")).next().unwrap();
+                let mut names = std::fs::read_dir(shard).unwrap().map(|entry| entry.unwrap().path());
+                let store = names.find(|path| path.extension().is_some_and(|end| end == "store")).unwrap();
                 // Another sound file: the same documents in other blocks, as far as its footer tells.
                 let (body, footer) = crate::small_index::split(&std::fs::read(&store).unwrap());
                 let mut footer = footer;
