@@ -137,6 +137,7 @@ impl<'a> TermReader<'a> {
             }
         };
         loop {
+            address = self.chain(address);
             let node = self.node(address)?;
             if node.is_final {
                 if node.transitions > 0 {
@@ -158,6 +159,33 @@ impl<'a> TermReader<'a> {
             }
             address = target;
         }
+    }
+
+    /// Follows nodes whose only transition leads to the node written just before, as long as they are such: what a term has
+    /// for itself is a chain of them, nearly all nodes of a dictionary of ids. Stops before what is damaged.
+    #[inline]
+    fn chain(&mut self, address: u64) -> u64 {
+        let end = usize::try_from(address).ok().and_then(|address| address.checked_add(1));
+        let Some(mut rest) = end.and_then(|end| self.fst.get(..end)) else { return address };
+        while let [before @ .., state] = rest {
+            if state & 0xc0 != 0xc0 {
+                break;
+            }
+            let (input, below) = match FREQUENT.get(usize::from(state & 0x3f).wrapping_sub(1)) {
+                Some(input) => (input, before),
+                None => match before {
+                    [below @ .., input] => (input, below),
+                    [] => break,
+                },
+            };
+            // Address 0 is no byte but the final node; what leads there is looked at by itself.
+            if below.len() < 2 {
+                break;
+            }
+            self.key.push(*input);
+            rest = below;
+        }
+        (rest.len() as u64).saturating_sub(1)
     }
 
     fn enter_term(&mut self, address: u64, sum: u64) -> Result<()> {
