@@ -133,17 +133,25 @@ pub(crate) fn asked(args: &JobArgs, operation: Operation) -> Result<Asked> {
 /// A shard of an index of several cannot be split alone, unless somebody says in so many words that it shall.
 fn refuse_lone_shard(args: &JobArgs) -> Result<()> {
     let Some((index, routing, shard)) = index_of_shard(&args.place.index.index)? else { return Ok(()) };
-    let IndexRouting { function, number_of_shards, .. } = routing.routing();
+    let IndexRouting { function, number_of_shards, number_of_routing_shards, routing_partition_size } =
+        routing.routing();
     if number_of_shards == 1 {
         return Ok(());
     }
     let into = args.into.unwrap_or(2);
     let target = u64::from(number_of_shards) * u64::from(into);
+    let mut flags = format!("--source-shards {number_of_shards} --source-shard {shard} --routing {}", function.name());
+    if let Some(shards) = number_of_routing_shards {
+        let _ = write!(flags, " --number-of-routing-shards {shards}");
+    }
+    if routing_partition_size > 1 {
+        let _ = write!(flags, " --routing-partition-size {routing_partition_size}");
+    }
     Err(Error::Usage(format!(
         "{} is shard {shard} of an index of {number_of_shards}, and cannot be split alone: under {} routing every shard has \
          an equal share of the hashes, so its children would be shards of an index of {target}, while the other shards stay \
          those of an index of {number_of_shards}; split the index: -i {}. To split this shard all the same and the others \
-         later, say --source-shards {number_of_shards} --source-shard {shard}",
+         later, say {flags}",
         args.place.index.index.display(),
         function.name(),
         index.display(),

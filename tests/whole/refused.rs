@@ -172,6 +172,8 @@ fn damage_in_one_shard_stops_the_whole_index() {
     let mut bytes = std::fs::read(&store).unwrap();
     bytes[20] ^= 1;
     std::fs::write(&store, bytes).unwrap();
-    let error = refusal(&bench.job("index", "out", Change::Merge { into: 1 }));
-    assert!(matches!(&error, Error::Corrupt { path, .. } if *path == store), "{error:?}");
+    for (change, parallel) in [(Change::Merge { into: 1 }, 1), (Change::Clone, 1), (Change::Clone, 3)] {
+        let error = refusal(&IndexJob { parallel, ..bench.job("index", "out", change) });
+        assert!(matches!(&error, Error::Corrupt { path, .. } if *path == store), "{error:?}");
+    }
 }
