@@ -65,6 +65,7 @@ pub(super) fn read(
         has_deletes: segment.num_docs() < segment.max_doc(),
         adder: lanes.adder(),
         buffer: Vec::new(),
+        values: Vec::new(),
         tokens,
         outcome,
         at,
@@ -97,6 +98,8 @@ struct Walk<'a> {
     has_deletes: bool,
     adder: Adder<'a>,
     buffer: Vec<u32>,
+    /// By posting of a block: frequency and positions.
+    values: Vec<u64>,
     tokens: Tokens,
     outcome: &'a mut Outcome,
     at: &'a Cell<Component>,
@@ -272,21 +275,26 @@ impl Walk<'_> {
             deltas = &self.buffer;
         }
 
-        let mut sound = true;
-        for (index, &doc) in docs.iter().enumerate() {
-            let freq = freqs.get(index).copied();
-            let value = match freq {
-                Some(freq) if with_positions => {
-                    let (mine, rest) = deltas.split_at_checked(freq as usize).unwrap_or_default();
-                    deltas = rest;
-                    digest::positions(freq, mine)
-                }
-                Some(freq) => u64::from(freq),
-                None => 0,
-            };
-            sound &= last.is_none_or(|last| last < doc) & self.adder.add(doc, seed.item(value));
-            *last = Some(doc);
+        self.values.clear();
+        if with_positions && !freqs.is_empty() {
+            self.values.extend(freqs.iter().map(|&freq| {
+                let (mine, rest) = deltas.split_at_checked(freq as usize).unwrap_or_default();
+                deltas = rest;
+                digest::positions(freq, mine)
+            }));
+        } else if freqs.is_empty() {
+            self.values.resize(docs.len(), 0);
+        } else {
+            self.values.extend(freqs.iter().map(|&freq| u64::from(freq)));
         }
+        // A loop of its own, which never branches otherwise than foreseen: documents are far apart in memory, and the
+        // waiting for one overlaps with that for the next.
+        let (mut sound, mut before) = (true, *last);
+        for (&doc, &value) in docs.iter().zip(&self.values) {
+            sound &= before.is_none_or(|before| before < doc) & self.adder.add(doc, seed.item(value));
+            before = Some(doc);
+        }
+        *last = before;
         let tokens = if freqs.is_empty() { docs.len() as u64 } else { sum };
         self.tokens.all += tokens;
         self.tokens.live += if self.has_deletes { self.live(docs, freqs) } else { tokens };
