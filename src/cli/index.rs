@@ -9,13 +9,14 @@ use shardsplit::partition::KeyPolicies;
 use shardsplit::plan::{IndexPlan, Method};
 use shardsplit::publish::{IndexDirectory, RoutingFile, index_of_shard};
 use shardsplit::report::IndexReport;
-use shardsplit::route::{IndexRouting, Operation};
+use shardsplit::route::{IndexRouting, Operation, RoutingFunction};
 
 use super::args::{PolicyArgs, Routing, RoutingArgs};
 use super::console::Console;
 use super::exit::Exit;
 use super::human::{self, Align, Table};
 use super::plan::{self, JobArgs, PlaceArgs};
+use super::routers::{self, Beside};
 use super::writing::WritingArgs;
 use super::{findings, interrupt, split};
 
@@ -96,6 +97,7 @@ pub(crate) fn asked(args: &JobArgs, operation: Operation) -> Result<Asked> {
     let index = |change| Asked::Index(job(change, &args.place, &args.policies, &args.writing));
     if let Some(directory) = &directory {
         check_flags(directory.routing(), args.key.as_deref(), args.routing_field.as_deref(), &args.routing)?;
+        routers::refuse_on_index(&args.tables, &args.cuts)?;
     }
     match (operation, &directory) {
         (Operation::Split, Some(_)) => {
@@ -107,6 +109,9 @@ pub(crate) fn asked(args: &JobArgs, operation: Operation) -> Result<Asked> {
                 return Err(Error::Usage(
                     "--parallel is for index directories: a single shard is one piece of work".to_owned(),
                 ));
+            }
+            if let Some(job) = by_table(args)? {
+                return Ok(Asked::Shard(job));
             }
             if args.routing.source_shards.is_none() && args.routing.source_shard.is_none() {
                 refuse_lone_shard(args)?;
@@ -130,6 +135,28 @@ pub(crate) fn asked(args: &JobArgs, operation: Operation) -> Result<Asked> {
     }
 }
 
+/// The split of a shard that is routed by a table; `None` if it is not.
+fn by_table(args: &JobArgs) -> Result<Option<Job>> {
+    let beside = Beside::of(&args.place.index.index)?;
+    let Some(spec) = routers::spec(&args.routing, &args.tables, &args.cuts, args.into, beside.as_ref())? else {
+        return Ok(None);
+    };
+    let recorded = beside.map(|beside| beside.file.keys());
+    let Some(key) = args.key.clone().or(recorded.as_ref().map(|keys| keys.key.clone())) else {
+        return Err(Error::Usage(
+            "--key is missing: name the field that holds each document's id (beside this shard there is no routing.json that \
+             says it); `inspect` lists usable fields"
+                .to_owned(),
+        ));
+    };
+    let mut job = args.shard_job(1, &key);
+    if args.routing_field.is_none() && args.key.is_none() {
+        job.keys.routing_field = recorded.and_then(|keys| keys.routing_field);
+    }
+    job.tables = Some(spec);
+    Ok(Some(job))
+}
+
 /// A shard of an index of several cannot be split alone, unless somebody says in so many words that it shall.
 fn refuse_lone_shard(args: &JobArgs) -> Result<()> {
     let Some((index, routing, shard)) = index_of_shard(&args.place.index.index)? else { return Ok(()) };
@@ -143,10 +170,15 @@ fn refuse_lone_shard(args: &JobArgs) -> Result<()> {
         "{} is shard {shard} of an index of {number_of_shards}, and cannot be split alone: under {} routing every shard has \
          an equal share of the hashes, so its children would be shards of an index of {target}, while the other shards stay \
          those of an index of {number_of_shards}; split the index: -i {}. To split this shard all the same and the others \
-         later, say --source-shards {number_of_shards} --source-shard {shard}",
+         later, say --source-shards {number_of_shards} --source-shard {shard}{}",
         args.place.index.index.display(),
         function.name(),
         index.display(),
+        if function == RoutingFunction::Elasticsearch {
+            "; to split it alone for good, by a table of slots that leaves the others as they are, say --routing slots"
+        } else {
+            ""
+        }
     )))
 }
 
