@@ -145,8 +145,7 @@ impl RoutingCheck {
                 self.routing_partition_size
             )));
         }
-        let mut report =
-            RoutingReport { shards: Vec::new(), docs: 0, not_own: 0, keys_hashed: 0, notes: Vec::new() };
+        let mut report = RoutingReport { shards: Vec::new(), docs: 0, not_own: 0, keys_hashed: 0, notes: Vec::new() };
         progress.begin(Stage::Route, Work::default());
         for (shard, path) in &self.shards {
             let checked = self.shard(*shard, path, &mut report.notes, progress, cancel)?;
@@ -184,11 +183,8 @@ impl RoutingCheck {
                 }
             }
         }
-        let misplaced = all
-            .others
-            .into_iter()
-            .map(|(belongs_to, (docs, sample))| Misplaced { belongs_to, docs, sample })
-            .collect();
+        let misplaced =
+            all.others.into_iter().map(|(belongs_to, (docs, sample))| Misplaced { belongs_to, docs, sample }).collect();
         Ok(CheckedShard {
             shard,
             path: path.clone(),

@@ -100,14 +100,16 @@ fn formula(flags: &RoutingArgs, beside: Option<&Beside>) -> Result<(Router, u32,
                 .to_owned(),
         ));
     };
-    let function = flags.routing.map(Routing::function).or(recorded.map(|routing| routing.function)).unwrap_or_default();
+    let function =
+        flags.routing.map(Routing::function).or(recorded.map(|routing| routing.function)).unwrap_or_default();
     let shard = flags.source_shard.or(beside.map(|beside| beside.shard)).unwrap_or(0);
     if shard >= number_of_shards {
         return Err(Error::Usage(format!(
             "--source-shard {shard} does not exist in an index of {number_of_shards} shards"
         )));
     }
-    let routing_shards = flags.number_of_routing_shards.or(recorded.and_then(|routing| routing.number_of_routing_shards));
+    let routing_shards =
+        flags.number_of_routing_shards.or(recorded.and_then(|routing| routing.number_of_routing_shards));
     let routing = IndexRouting {
         function,
         number_of_shards,
@@ -144,7 +146,12 @@ fn text(report: &RoutingReport) -> String {
     let _ = writeln!(text, "\nkeys    {read}\nhashed  {}", human::counted(report.keys_hashed, "key", "keys"));
     let _ = match report.not_own {
         0 => writeln!(text, "every document belongs where it is"),
-        not_own => writeln!(text, "{} of {} do not belong where they are", human::count(not_own), human::documents(report.docs)),
+        not_own => writeln!(
+            text,
+            "{} of {} do not belong where they are",
+            human::count(not_own),
+            human::documents(report.docs)
+        ),
     };
     for note in &report.notes {
         let _ = writeln!(text, "note: {}", human::printable(note));
@@ -158,7 +165,13 @@ fn list(text: &mut String, shard: &CheckedShard) {
         let sample: Vec<String> = sample.iter().map(ToString::to_string).collect();
         let shown = sample.join(", ");
         let more = if (sample.len() as u64) < docs { ", ..." } else { "" };
-        let _ = writeln!(text, "\nshard {}: {} {what}: {}{more}", shard.shard, human::documents(docs), human::printable(&shown));
+        let _ = writeln!(
+            text,
+            "\nshard {}: {} {what}: {}{more}",
+            shard.shard,
+            human::documents(docs),
+            human::printable(&shown)
+        );
     };
     for misplaced in &shard.misplaced {
         let what = format!("of shard {}", misplaced.belongs_to);

@@ -207,12 +207,7 @@ pub(crate) fn place(routing: &RoutingArgs, tables: &TableArgs, beside: Option<&B
 }
 
 /// What the routing file beside the shard says.
-fn from_file(
-    routing: &RoutingArgs,
-    tables: &TableArgs,
-    beside: &Beside,
-    table: &RoutingTable,
-) -> Result<Place> {
+fn from_file(routing: &RoutingArgs, tables: &TableArgs, beside: &Beside, table: &RoutingTable) -> Result<Place> {
     let recorded = beside.file.routing();
     let contradicts = |flag: &str| {
         usage(format!(
@@ -289,7 +284,9 @@ fn slots(routing: &RoutingArgs, tables: &TableArgs, beside: Option<&Beside>) -> 
 fn ranges(routing: &RoutingArgs, tables: &TableArgs, rounding: Rounding) -> Result<HashRanges> {
     let shard = routing.source_shard.unwrap_or(0);
     match (tables.range, routing.source_shards) {
-        (Some(_), Some(_)) => usage("--range and --source-shards both say which hashes the shard has; give one of them"),
+        (Some(_), Some(_)) => {
+            usage("--range and --source-shards both say which hashes the shard has; give one of them")
+        }
         (None, Some(shards)) => Ok(HashRanges::even(shards, rounding).map_err(RouteError::from)?),
         (range, None) => {
             let range = range.unwrap_or(HashRange::FULL);

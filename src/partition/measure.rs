@@ -128,9 +128,7 @@ impl<'s> StoredBytes<'s> {
         let Some(store) = &self.store else { return Ok(1) };
         let path = || self.segment.file(Component::Store);
         let read = || {
-            store
-                .get_document_bytes(doc)
-                .map_err(|error| cannot_read(format!("stored document {doc}"), path())(error))
+            store.get_document_bytes(doc).map_err(|error| cannot_read(format!("stored document {doc}"), path())(error))
         };
         Ok(guard(self.segment.path(), "the doc store", read)?.len() as u64)
     }

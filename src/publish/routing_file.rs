@@ -218,9 +218,14 @@ impl RoutingFile {
             ));
         }
         // What keeps a table from being split keeps it from being used.
-        TableSplit::new(Arc::clone(table), Arc::clone(table), table.shards().into_iter().take(1).collect(), self.routing_partition_size)
-            .map(drop)
-            .map_err(|error| error.to_string())
+        TableSplit::new(
+            Arc::clone(table),
+            Arc::clone(table),
+            table.shards().into_iter().take(1).collect(),
+            self.routing_partition_size,
+        )
+        .map(drop)
+        .map_err(|error| error.to_string())
     }
 }
 

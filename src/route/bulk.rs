@@ -78,7 +78,8 @@ impl SplitRouting {
                 children: cells.into_iter().map(|(before, after)| child(before, after)).collect(),
             },
             Some(Overlay::Stretches(cells)) => {
-                let (mut last_hashes, mut children) = (Vec::with_capacity(cells.len()), Vec::with_capacity(cells.len()));
+                let (mut last_hashes, mut children) =
+                    (Vec::with_capacity(cells.len()), Vec::with_capacity(cells.len()));
                 for (last, before, after) in cells {
                     let child = child(before, after);
                     match (last_hashes.last_mut(), children.last()) {

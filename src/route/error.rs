@@ -183,7 +183,11 @@ pub enum RouteError {
     },
 
     /// Shards that go together do not go to one.
-    #[error("shards {} go to {} under the new table; of several shards all documents must go to one", list(sources), list(children))]
+    #[error(
+        "shards {} go to {} under the new table; of several shards all documents must go to one",
+        list(sources),
+        list(children)
+    )]
     TableMerge {
         /// The shards.
         sources: Vec<ShardNumber>,

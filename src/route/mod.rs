@@ -33,9 +33,7 @@ mod split;
 mod tables;
 
 pub(crate) use bulk::STRAY;
-pub use elasticsearch::{
-    Elasticsearch, ElasticsearchModulo, default_number_of_routing_shards, partition_offset,
-};
+pub use elasticsearch::{Elasticsearch, ElasticsearchModulo, default_number_of_routing_shards, partition_offset};
 pub use error::RouteError;
 pub use hash::{RoutingHash, routing_hash};
 pub use hash_table::{HASHES, HashArc, HashFunction, HashTable, Layout, Share};

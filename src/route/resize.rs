@@ -268,10 +268,9 @@ impl Resize {
         before: &Arc<RoutingTable>,
         parts: Vec<TableSplit>,
     ) -> Result<Resize, RouteError> {
-        let (after, partition_size) = parts.first().map_or_else(
-            || (Arc::clone(before), 1),
-            |part| (Arc::clone(part.after()), part.routing_partition_size()),
-        );
+        let (after, partition_size) = parts
+            .first()
+            .map_or_else(|| (Arc::clone(before), 1), |part| (Arc::clone(part.after()), part.routing_partition_size()));
         for table in [before, &after] {
             bounded(u64::from(table.number_of_shards()))?;
         }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use super::plan::policies_of;
 use super::{Inner, open, open_part, unreadable};
@@ -10,7 +11,7 @@ use crate::partition::KeyPolicies;
 use crate::progress::{Cancel, Progress, Stage, Work};
 use crate::publish::layout::{child_name, shard_of};
 use crate::publish::{RealFs, is_manifest, published_sidecars, read_routing};
-use crate::route::{Resize, ShardNumber};
+use crate::route::{IndexRouting, Resize, RouteError, RoutingFunction, RoutingTable, ShardNumber, SlotTable};
 use crate::source::{LockMode, acquire};
 use crate::threads;
 use crate::verify::{Finding, FindingKind, Grade, Ownership, SAMPLE, VerifyJob, VerifyLevel, VerifyReport, verify};
@@ -49,10 +50,24 @@ impl IndexVerifyJob {
             return Err(Error::Usage(format!("{children} {problem}")));
         };
         let (before, partition_size) = (directory.routing(), routing.routing().routing_partition_size);
-        let resize = match (before.table(), routing.table()) {
+        // Elasticsearch's formula is a table too: the even one.
+        let from = match (before.table(), routing.table(), before.routing()) {
+            (None, Some(to), IndexRouting { function: RoutingFunction::Elasticsearch, number_of_shards, .. }) => {
+                let slots = to.slots().filter(|&slots| before.routing().number_of_routing_shards == Some(slots));
+                slots
+                    .map(|slots| SlotTable::even(number_of_shards, slots))
+                    .transpose()
+                    .map_err(RouteError::from)?
+                    .map(|table| Arc::new(RoutingTable::Slots(table)))
+            }
+            (table, ..) => table.cloned(),
+        };
+        let resize = match (&from, routing.table()) {
             (Some(from), Some(to)) => {
                 if before.routing().routing_partition_size != partition_size {
-                    return Err(Error::Usage("their routing_partition_size differs, so one is not made of the other".to_owned()));
+                    return Err(Error::Usage(
+                        "their routing_partition_size differs, so one is not made of the other".to_owned(),
+                    ));
                 }
                 Resize::between_tables(from, to, partition_size)?
             }

@@ -119,7 +119,9 @@ pub(super) fn check_policies(resize: &Resize, policies: &KeyPolicies) -> Result<
         {
             let ends = [shards.first(), shards.last()].map(|shard| shard.copied().unwrap_or_default());
             let [first, last] = ends;
-            return Err(Error::Usage(format!("{option} child:{shard}: the new index has the shards {first} to {last}")));
+            return Err(Error::Usage(format!(
+                "{option} child:{shard}: the new index has the shards {first} to {last}"
+            )));
         }
     }
     Ok(())

@@ -16,8 +16,8 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
 use super::{HashRange, RangeError, SubRanges, composite_id_hash, route_key_range};
-use crate::route::{RoutingHash, balance};
 use crate::route::split::MAX_CHILDREN;
+use crate::route::{RoutingHash, balance};
 
 /// Documents, or bytes, per range of a prefix.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -155,9 +155,7 @@ impl TableSpec {
             },
             _ => return None,
         };
-        let split = |pieces: SubRanges| {
-            table.split(self.source_shard, &pieces, &self.numbers(pieces.ranges().len()))
-        };
+        let split = |pieces: SubRanges| table.split(self.source_shard, &pieces, &self.numbers(pieces.ranges().len()));
         Some(pieces.and_then(split).map_err(RouteError::from))
     }
 

@@ -67,10 +67,7 @@ impl TableSplit {
     ) -> Result<TableSplit, RouteError> {
         check_partition(&before, routing_partition_size)?;
         let Some(overlay) = overlay(&before, &after) else {
-            return Err(RouteError::OtherTable {
-                before: describe(&before),
-                after: describe(&after),
-            });
+            return Err(RouteError::OtherTable { before: describe(&before), after: describe(&after) });
         };
         let (known, mut sources) = (before.shards(), sources);
         sources.sort_unstable();
@@ -81,8 +78,7 @@ impl TableSplit {
         }
         let pairs = overlay.pairs();
         let own = |shard: &ShardNumber| sources.binary_search(shard).is_ok();
-        let mut children: Vec<ShardNumber> =
-            pairs.iter().filter(|(from, _)| own(from)).map(|&(_, to)| to).collect();
+        let mut children: Vec<ShardNumber> = pairs.iter().filter(|(from, _)| own(from)).map(|&(_, to)| to).collect();
         children.sort_unstable();
         children.dedup();
         if children.is_empty() || children.len() > MAX_CHILDREN as usize {
