@@ -49,7 +49,7 @@ pub(crate) struct CutArgs {
     /// Solr: so many equally wide ranges; they may cut the documents of a route key in two (as --into)
     #[arg(long, value_name = "N", help_heading = HEADING)]
     sub_shards: Option<u32>,
-    /// Solr: how far a range may be from equally wide so that it ends between route keys, 0 to 0.5 [default: 0]
+    /// Solr, with --sub-shards: by which share every other range is wider than the next, 0 to 0.5 [default: 0]
     #[arg(long, value_name = "F", help_heading = HEADING, value_parser = fuzz)]
     split_fuzz: Option<SplitFuzz>,
     /// Solr: so many children of about equally many documents, cut between route keys; the keys are read twice more

@@ -58,7 +58,7 @@ fn every_kind_of_cut_puts_documents_where_solr_looks_for_them() {
         ("--split-key app/8!user-3!", 3),
         ("--by-prefix 4", 4),
     ] {
-        let out = cut.replace([' ', '!', '/', ','], "_");
+        let out = cut.trim_start_matches('-').replace([' ', '!', '/', ','], "_");
         let line = format!("split -i source --routing solr {cut} --key id --out {out}");
         let ran = place.run(&line).expect(0);
         assert!(ran.stdout.contains("no differences (full)"), "{ran:?}");
@@ -67,7 +67,7 @@ fn every_kind_of_cut_puts_documents_where_solr_looks_for_them() {
         place.run(&format!("verify -i source --children {out}")).expect(0);
         place.run(&format!("check-routing -i {out}")).expect(0);
     }
-    assert_eq!(ranges(&place, "--sub-shards_3").len(), 3);
+    assert_eq!(ranges(&place, "sub-shards_3").len(), 3);
 }
 
 #[test]
