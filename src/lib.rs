@@ -10,18 +10,18 @@
 //!
 //! | module | room for |
 //! |---|---|
-//! | [`route`] | routing hashes, Elasticsearch's two routing functions, tables: pure, no I/O |
+//! | [`route`] | routing hashes, Elasticsearch's two routing functions, tables, split and merge of shard numbers: pure, no I/O |
 //! | [`source`] | opening an index for reading: lock, mapping, pre-flight checks |
 //! | [`partition`] | key → hash → child for every document; census; [`partition::DocMap`] |
 //! | [`inspect`] | what an index is made of, as data |
 //! | [`plan`] | what would be written, how large, with what warnings |
 //! | [`mod@write`] | the one-pass writers of child segments, and the link method |
 //! | [`verify`] | reads children back and compares them with the source; never imports [`mod@write`] |
-//! | [`publish`] | staging, syncing, the one rename, recovery after a crash |
+//! | [`publish`] | staging, syncing, the one rename, recovery after a crash; index directories and their routing file |
 //! | [`check_routing`] | which documents of a shard do not belong to it |
 //! | [`index_hashes`] | hash sidecars beside any index, on request |
 //! | [`report`] | what a finished job did, in numbers |
-//! | [`job`] | the whole flow as one call for embedders |
+//! | [`job`] | the whole flow as one call for embedders, for one shard or all shards of an index |
 //!
 //! A module imports only what stands above it in this table, plus [`error`] and [`progress`], which know all of it
 //! (errors carry what stages found), and `threads`, which knows none.

@@ -58,6 +58,19 @@ pub(crate) fn each<I: Sync, T: Send>(
     results.into_iter().map(|(_, result)| result).collect()
 }
 
+/// Does two things at once, if there may be two threads.
+pub(crate) fn both<A: Send, B>(threads: usize, first: impl FnOnce() -> A + Send, second: impl FnOnce() -> B) -> (A, B) {
+    if number(threads) <= 1 {
+        return (first(), second());
+    }
+    std::thread::scope(|scope| {
+        let first = scope.spawn(first);
+        let second = second();
+        // What panicked there goes on panicking here, where somebody waits for it.
+        (first.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), second)
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -70,6 +83,15 @@ mod tests {
             assert_eq!(results, (0..100).map(|item| item * 3).collect::<Vec<_>>());
         }
         assert!(each(&[(); 0], 4, |()| Ok(())).unwrap().is_empty());
+    }
+
+    #[test]
+    fn both_are_done_with_any_number_of_threads() {
+        for threads in [0, 1, 2] {
+            assert_eq!(both(threads, || 1, || "two"), (1, "two"));
+        }
+        let caught = std::panic::catch_unwind(|| both(2, || panic!("first"), || ()));
+        assert_eq!(caught.unwrap_err().downcast_ref(), Some(&"first"));
     }
 
     #[test]

@@ -44,6 +44,7 @@ mod carried;
 mod children;
 mod claims;
 mod cli;
+mod column_bounds;
 mod corpora;
 mod crash;
 mod damage_source;

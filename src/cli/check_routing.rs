@@ -9,7 +9,7 @@ use shardsplit::partition::DocAddress;
 use shardsplit::publish::IndexDirectory;
 use shardsplit::route::{IndexRouting, Router, default_number_of_routing_shards};
 
-use super::args::{self, IndexArgs, Routing, RoutingArgs, ThreadArgs};
+use super::args::{IndexArgs, Routing, RoutingArgs, ThreadArgs};
 use super::console::Console;
 use super::exit::Exit;
 use super::human::{self, Align, Table};
@@ -74,19 +74,12 @@ pub(crate) fn run(args: &CheckRoutingArgs, console: &Console) -> Result<Exit> {
 fn of_shard(args: &CheckRoutingArgs) -> Result<RoutingCheck> {
     let beside = Beside::of(&args.index.index)?;
     let flags = &args.routing;
-    let recorded = beside.as_ref().map(|beside| beside.file.keys());
-    let key = args.key.clone().or(recorded.as_ref().map(|keys| keys.key.clone()));
-    let Some(key) = key else {
-        return Err(Error::Usage("--key is missing: name the field that holds each document's id".to_owned()));
-    };
-    let routing_field =
-        args.routing_field.clone().or(recorded.filter(|_| args.key.is_none()).and_then(|keys| keys.routing_field));
     let (router, shard, routing_partition_size) = match routers::place(flags, &args.tables, beside.as_ref())? {
         Some(Place { table, shard, partition_size }) => (Router::Table(table.into()), shard, partition_size),
         None => formula(flags, beside.as_ref())?,
     };
+    let keys = routers::keys(beside.as_ref(), args.key.as_deref(), args.routing_field.as_deref())?;
     let shards = vec![(shard, args.index.index.clone())];
-    let keys = args::key_spec(&key, routing_field.as_deref());
     Ok(RoutingCheck { routing_partition_size, ..RoutingCheck::new(shards, router, keys) })
 }
 

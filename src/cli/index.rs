@@ -141,18 +141,9 @@ fn by_table(args: &JobArgs) -> Result<Option<Job>> {
     let Some(spec) = routers::spec(&args.routing, &args.tables, &args.cuts, args.into, beside.as_ref())? else {
         return Ok(None);
     };
-    let recorded = beside.map(|beside| beside.file.keys());
-    let Some(key) = args.key.clone().or(recorded.as_ref().map(|keys| keys.key.clone())) else {
-        return Err(Error::Usage(
-            "--key is missing: name the field that holds each document's id (beside this shard there is no routing.json that \
-             says it); `inspect` lists usable fields"
-                .to_owned(),
-        ));
-    };
-    let mut job = args.shard_job(1, &key);
-    if args.routing_field.is_none() && args.key.is_none() {
-        job.keys.routing_field = recorded.and_then(|keys| keys.routing_field);
-    }
+    let keys = routers::keys(beside.as_ref(), args.key.as_deref(), args.routing_field.as_deref())?;
+    let mut job = args.shard_job(1, &keys.key);
+    job.keys = keys;
     job.tables = Some(spec);
     Ok(Some(job))
 }
@@ -160,17 +151,25 @@ fn by_table(args: &JobArgs) -> Result<Option<Job>> {
 /// A shard of an index of several cannot be split alone, unless somebody says in so many words that it shall.
 fn refuse_lone_shard(args: &JobArgs) -> Result<()> {
     let Some((index, routing, shard)) = index_of_shard(&args.place.index.index)? else { return Ok(()) };
-    let IndexRouting { function, number_of_shards, .. } = routing.routing();
+    let IndexRouting { function, number_of_shards, number_of_routing_shards, routing_partition_size } =
+        routing.routing();
     if number_of_shards == 1 {
         return Ok(());
     }
     let into = args.into.unwrap_or(2);
     let target = u64::from(number_of_shards) * u64::from(into);
+    let mut flags = format!("--source-shards {number_of_shards} --source-shard {shard} --routing {}", function.name());
+    if let Some(shards) = number_of_routing_shards {
+        let _ = write!(flags, " --number-of-routing-shards {shards}");
+    }
+    if routing_partition_size > 1 {
+        let _ = write!(flags, " --routing-partition-size {routing_partition_size}");
+    }
     Err(Error::Usage(format!(
         "{} is shard {shard} of an index of {number_of_shards}, and cannot be split alone: under {} routing every shard has \
          an equal share of the hashes, so its children would be shards of an index of {target}, while the other shards stay \
          those of an index of {number_of_shards}; split the index: -i {}. To split this shard all the same and the others \
-         later, say --source-shards {number_of_shards} --source-shard {shard}{}",
+         later, say {flags}{}",
         args.place.index.index.display(),
         function.name(),
         index.display(),

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use shardsplit::error::{Error, Result};
+use shardsplit::partition::KeySpec;
 use shardsplit::publish::{RoutingFile, index_of_shard};
 use shardsplit::route::solr::{HashRange, HashRanges, Rounding, ShardRange, SplitFuzz};
 use shardsplit::route::{
@@ -14,7 +15,7 @@ use shardsplit::route::{
     default_number_of_routing_shards,
 };
 
-use super::args::{Routing, RoutingArgs};
+use super::args::{Routing, RoutingArgs, key_spec};
 
 const HEADING: &str = "Routing by tables";
 
@@ -102,6 +103,32 @@ impl Beside {
     pub(crate) fn of(shard: &Path) -> Result<Option<Beside>> {
         Ok(index_of_shard(shard)?.map(|(index, file, shard)| Beside { index, file, shard }))
     }
+}
+
+/// The fields that decide where documents go: as the routing file beside the shard says, which flags cannot contradict, else
+/// as flags say.
+pub(crate) fn keys(beside: Option<&Beside>, key: Option<&str>, routing_field: Option<&str>) -> Result<KeySpec> {
+    let Some(beside) = beside else {
+        return match key {
+            Some(key) => Ok(key_spec(key, routing_field)),
+            None => usage(
+                "--key is missing: name the field that holds each document's id (there is no routing.json beside this shard that \
+                 says it); `inspect` lists usable fields",
+            ),
+        };
+    };
+    let recorded = beside.file.keys();
+    let differs = key.is_some_and(|key| key != recorded.key)
+        || routing_field.is_some_and(|field| Some(field) != recorded.routing_field.as_deref());
+    if differs {
+        return usage(format!(
+            "--key or --routing-field contradicts {}/routing.json, which says {} and {}; leave the flags away",
+            beside.index.display(),
+            recorded.key,
+            recorded.routing_field.as_deref().unwrap_or("none")
+        ));
+    }
+    Ok(recorded)
 }
 
 /// A table and the shard of it that is meant.

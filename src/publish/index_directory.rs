@@ -117,13 +117,17 @@ impl IndexDirectory {
 /// # Errors
 /// [`Error::IndexDirectory`] if the routing file beside it cannot be used; [`Error::Unreadable`].
 pub fn index_of_shard(dir: &Path) -> Result<Option<(PathBuf, RoutingFile, ShardNumber)>> {
-    // `.` and `x/..` have no name of their own. Where the path leads nowhere, opening it says so better.
-    let Ok(real) = std::fs::canonicalize(dir) else { return Ok(None) };
-    let shard = real.file_name().and_then(|name| name.to_str()).and_then(shard_of);
-    let (Some(shard), Some(parent)) = (shard, real.parent()) else { return Ok(None) };
-    let Some(routing) = read_routing(&RealFs, parent)? else { return Ok(None) };
-    let known = routing.shards().binary_search(&shard).is_ok();
-    Ok(known.then(|| (parent.to_path_buf(), routing, shard)))
+    // As it was named, since a shard may be a symbolic link; and as it really stands, since `.` has no name of its own.
+    let places = [std::path::absolute(dir).ok(), std::fs::canonicalize(dir).ok()];
+    for place in places.into_iter().flatten() {
+        let shard = place.file_name().and_then(|name| name.to_str()).and_then(shard_of);
+        let (Some(shard), Some(parent)) = (shard, place.parent()) else { continue };
+        let Some(routing) = read_routing(&RealFs, parent)? else { continue };
+        if routing.shards().binary_search(&shard).is_ok() {
+            return Ok(Some((parent.to_path_buf(), routing, shard)));
+        }
+    }
+    Ok(None)
 }
 
 /// The first of `names`, in words.
@@ -131,4 +135,48 @@ fn names<T: ToString>(names: impl ExactSizeIterator<Item = T>) -> String {
     let more = names.len() > NAMED;
     let shown: Vec<String> = names.take(NAMED).map(|name| name.to_string()).collect();
     format!("{}{}", shown.join(", "), if more { ", …" } else { "" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FILE: &str = r#"{"format":1,"routing":"elasticsearch-modulo","number_of_shards":2,"number_of_routing_shards":null,
+        "routing_partition_size":1,"key":"id","routing_field":null}"#;
+
+    #[test]
+    fn a_shard_is_known_by_its_number_beside_a_routing_file_even_behind_a_link() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = |name: &str| dir.path().join(name);
+        for name in ["index/0", "index/2", "elsewhere", "plain/1"] {
+            std::fs::create_dir_all(path(name)).unwrap();
+        }
+        std::fs::write(path("index/routing.json"), FILE).unwrap();
+        let found = |name: &str| index_of_shard(&path(name)).unwrap().map(|(index, _, shard)| (index, shard));
+        assert_eq!(found("index/0"), Some((path("index"), 0)));
+        assert_eq!(found("index/2").map(|(_, shard)| shard), None, "the index has two shards");
+        for name in ["index", "plain/1", "elsewhere", "nowhere/1"] {
+            assert_eq!(found(name), None, "{name}");
+        }
+        #[cfg(unix)]
+        {
+            std::os::unix::fs::symlink(path("elsewhere"), path("index/1")).unwrap();
+            assert_eq!(found("index/1"), Some((path("index"), 1)));
+            std::os::unix::fs::symlink(path("index/0"), path("alias")).unwrap();
+            assert_eq!(found("alias").map(|(_, shard)| shard), Some(0));
+        }
+    }
+
+    #[test]
+    fn an_index_of_tantivys_is_no_index_directory() {
+        let dir = tempfile::tempdir().unwrap();
+        for shard in ["0", "1"] {
+            std::fs::create_dir(dir.path().join(shard)).unwrap();
+        }
+        std::fs::write(dir.path().join(ROUTING), FILE).unwrap();
+        let directory = IndexDirectory::open(dir.path()).unwrap().unwrap();
+        assert_eq!((directory.shard(1), directory.notes().len()), (dir.path().join("1"), 0));
+        std::fs::write(dir.path().join(META), "{}").unwrap();
+        assert!(IndexDirectory::open(dir.path()).unwrap().is_none());
+    }
 }

@@ -81,8 +81,14 @@ impl WriteBehind {
 
 fn start() -> Worker {
     let (jobs, queue) = bounded::<SyncBehind>(QUEUE);
-    // After an error the queue is still emptied, so that nobody waits for room in it.
-    let work = move || queue.iter().fold(Ok(()), |result, sync| if result.is_ok() { sync() } else { result });
+    let work = move || {
+        let mut result = Ok(());
+        // After an error the queue is still emptied: files are closed as they leave it.
+        for sync in queue {
+            result = result.and_then(|()| sync());
+        }
+        result
+    };
     match std::thread::Builder::new().name("write-behind".to_owned()).spawn(work) {
         Ok(thread) => Worker::Running { jobs, thread },
         Err(_) => Worker::Absent,

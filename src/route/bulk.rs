@@ -145,7 +145,7 @@ impl BulkFormula {
     fn shard(&self, hash: RoutingHash) -> ShardNumber {
         let value = (i64::from(hash) + self.bias).cast_unsigned();
         let fraction = self.inverse.wrapping_mul(value);
-        let scaled = u128::from(fraction) * u128::from(self.shards) >> 64;
+        let scaled = (u128::from(fraction) * u128::from(self.shards)) >> 64;
         #[expect(clippy::cast_possible_truncation, reason = "below the number of shards, a Java int")]
         let shard = scaled as u32;
         shard

@@ -12,7 +12,7 @@ use super::meta::child_segment_ids;
 use super::norms;
 use super::output::{ChildFiles, WrittenFile, WrittenSegment};
 use super::pool::{self, Track};
-use super::postings::PostingsTrack;
+use super::postings::{self, PostingsTrack};
 use super::sidecar::{self, bound};
 use super::store::StoreTrack;
 use crate::error::{Error, Result};
@@ -109,17 +109,22 @@ impl Job<'_> {
     }
 
     fn write_group(&self, group: &Group, ids: &[String], threads: usize) -> Result<Rewritten> {
-        // ORDER: first of all, since the way back in the doc map takes the room of the hashes.
-        let sidecars = match group.take_hashes() {
-            Some(hashes) => sidecar::begin(self.source, group, hashes, self.files, ids)?,
-            None => Vec::new(),
+        let by_documents = || {
+            // ORDER: first of all, since the way back in the doc map takes the room of the hashes.
+            let sidecars = match group.take_hashes() {
+                Some(hashes) => sidecar::begin(self.source, group, hashes, self.files, ids)?,
+                None => Vec::new(),
+            };
+            Ok::<_, Error>((sidecars, norms::write(self.source, group, self.files, ids)?))
         };
-        let norms = norms::write(self.source, group, self.files, ids)?;
+        let by_terms = || guard(self.source.dir(), "the source", || postings::cut(self.source, group));
+        let (cuts, written) = threads::both(threads, by_terms, by_documents);
+        let ((sidecars, norms), cuts) = (written?, cuts?);
         let lengths =
             |field| norms.lengths.iter().find(|(with_norms, _)| *with_norms == field).map(|(_, sums)| sums.clone());
         let columns = ColumnsTrack { job: *self, group, ids, written: Mutex::new(None) };
         let store = StoreTrack::open(self.source, group, self.files, ids, self.progress)?;
-        let postings = PostingsTrack::open(self.source, group, self.files, ids, lengths, self.progress)?;
+        let postings = PostingsTrack::open(self.source, group, self.files, (ids, cuts), lengths, self.progress)?;
         // Columns are one long unit and go first; store units are shorter and never wait for postings.
         pool::run(&[&columns, &store, &postings], self.source.dir(), threads, self.cancel)?;
 

@@ -84,7 +84,8 @@ fn a_shard_alone_is_refused_with_the_reason_unless_it_is_said_in_so_many_words()
         assert!(lone.stderr.contains(words), "{lone:?}");
     }
     place.run("plan -i index/1 --into 2 --key id --out out").expect(2);
-    let flags = "--source-shards 2 --source-shard 1 --number-of-routing-shards 12";
+    let flags = "--source-shards 2 --source-shard 1 --routing elasticsearch --number-of-routing-shards 12";
+    assert!(lone.stderr.contains(flags), "{lone:?}");
     place.run(&format!("split -i index/1 --into 3 --key id {flags} --out out")).expect(0);
     assert_eq!(place.names(), ["index", "out", "source"]);
     // What came of it is part of an index of six, and no index.

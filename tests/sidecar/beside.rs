@@ -155,9 +155,9 @@ fn whatever_step_fails_a_sidecar_is_whole_or_absent_and_the_next_run_finishes() 
     let steps = counting.steps();
     assert!(steps.len() > 6, "{steps:?}");
     for fault in [Fault::Fail, Fault::Stop] {
-        for at in 0..steps.len() {
+        for (at, step) in steps.iter().enumerate() {
             let failed = job(&index).run(&FaultyFs::new(at, fault), &Silent, &Cancel::new());
-            assert!(failed.is_err(), "step {at}: {}", steps[at]);
+            assert!(failed.is_err(), "step {at}: {step}");
             for sidecar in sidecars(&index) {
                 let name = sidecar.file_name().unwrap();
                 assert!(std::fs::read(&sidecar).unwrap() == std::fs::read(whole.join(name)).unwrap(), "step {at}");

@@ -167,11 +167,13 @@ fn a_shard_that_a_writer_holds_stops_the_whole_index() {
 #[test]
 fn damage_in_one_shard_stops_the_whole_index() {
     let bench = Bench::with_shards(&small(), 3);
-    let store = std::fs::read_dir(bench.path("index/1")).unwrap().map(|entry| entry.unwrap().path());
-    let store = store.filter(|path| path.extension().is_some_and(|extension| extension == "pos")).next().unwrap();
+    let mut names = std::fs::read_dir(bench.path("index/1")).unwrap().map(|entry| entry.unwrap().path());
+    let store = names.find(|path| path.extension().is_some_and(|extension| extension == "pos")).unwrap();
     let mut bytes = std::fs::read(&store).unwrap();
     bytes[20] ^= 1;
     std::fs::write(&store, bytes).unwrap();
-    let error = refusal(&bench.job("index", "out", Change::Merge { into: 1 }));
-    assert!(matches!(&error, Error::Corrupt { path, .. } if *path == store), "{error:?}");
+    for (change, parallel) in [(Change::Merge { into: 1 }, 1), (Change::Clone, 1), (Change::Clone, 3)] {
+        let error = refusal(&IndexJob { parallel, ..bench.job("index", "out", change) });
+        assert!(matches!(&error, Error::Corrupt { path, .. } if *path == store), "{error:?}");
+    }
 }

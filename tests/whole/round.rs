@@ -190,6 +190,30 @@ fn linked_shards_that_share_ids_are_merged_under_names_of_their_own() {
 }
 
 #[test]
+fn merged_shards_get_the_greatest_opstamp_and_a_payload_only_if_they_agree() {
+    let bench = Bench::with_shards(&super::small(), 2);
+    let merged = |out: &str| {
+        let report = run(&bench.job("index", out, Change::Merge { into: 1 }));
+        assert!(report.verify.unwrap().is_clean());
+        (read_json(&bench.path(out).join("0/meta.json")), report.plan.warnings)
+    };
+    let (meta, warnings) = merged("agreed");
+    assert_eq!(meta["payload"], "a payload of the operator's own");
+    assert_eq!(warnings, Vec::<String>::new());
+
+    let path = bench.path("index/1/meta.json");
+    let mut other = read_json(&path);
+    let opstamp = other["opstamp"].as_u64().unwrap() + 5;
+    (other["opstamp"], other["payload"]) = (opstamp.into(), "another".into());
+    std::fs::write(&path, other.to_string()).unwrap();
+    let (meta, warnings) = merged("differing");
+    assert_eq!((&meta["opstamp"], meta.get("payload")), (&opstamp.into(), None));
+    assert!(warnings.iter().any(|warning| warning.contains("payloads")), "{warnings:?}");
+    let index = tantivy::Index::open_in_dir(bench.path("differing/0")).unwrap();
+    assert_eq!(index.load_metas().unwrap().payload, None);
+}
+
+#[test]
 fn the_manifest_records_every_source_and_sums_that_add_up() {
     let bench = Bench::with_shards(&super::small(), 6);
     let report = run(&bench.job("index", "two", Change::Merge { into: 2 }));

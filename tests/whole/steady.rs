@@ -2,12 +2,13 @@
 //! planned with; a set is verified against the index it came from.
 
 use std::path::Path;
+use std::sync::Mutex;
 
 use shardsplit::Error;
 use shardsplit::job::{Change, IndexJob, IndexVerifyJob};
 use shardsplit::partition::KeyPolicies;
 use shardsplit::plan::Method;
-use shardsplit::progress::{Cancel, Silent};
+use shardsplit::progress::{Cancel, Progress, Silent, Stage, Work};
 use shardsplit::source::LockMode;
 use shardsplit::verify::{FindingKind, VerifyLevel, VerifyReport};
 
@@ -32,6 +33,75 @@ fn threads_and_shards_side_by_side_do_not_change_a_byte() {
     }
 }
 
+/// Counts what is announced and done, and calls the job off where it is told to.
+struct Watch {
+    at: Option<Stage>,
+    cancel: Cancel,
+    stages: Mutex<Vec<(Stage, u32, Work, Work)>>,
+}
+
+impl Watch {
+    fn new(at: Option<Stage>) -> Watch {
+        Watch { at, cancel: Cancel::new(), stages: Mutex::new(Vec::new()) }
+    }
+}
+
+impl Progress for Watch {
+    fn begin(&self, stage: Stage, total: Work) {
+        self.stages.lock().unwrap().push((stage, 0, total, Work::default()));
+        if self.at == Some(stage) {
+            self.cancel.cancel();
+        }
+    }
+
+    fn advance(&self, stage: Stage, done: Work) {
+        for (_, _, _, sum) in self.stages.lock().unwrap().iter_mut().filter(|(seen, ..)| *seen == stage) {
+            (sum.docs, sum.bytes) = (sum.docs + done.docs, sum.bytes + done.bytes);
+        }
+    }
+
+    fn end(&self, stage: Stage) {
+        self.stages.lock().unwrap().iter_mut().filter(|(seen, ..)| *seen == stage).for_each(|(_, ends, ..)| *ends += 1);
+    }
+}
+
+#[test]
+fn stages_begin_and_end_once_for_the_whole_index_and_count_all_of_it() {
+    let bench = Bench::with_shards(&small(), 4);
+    for parallel in [1, 3] {
+        let watch = Watch::new(None);
+        let job = IndexJob { parallel, ..bench.job("index", &format!("out-{parallel}"), bench.split(3)) };
+        let report = job.run(&watch, &watch.cancel).unwrap();
+        let stages = watch.stages.into_inner().unwrap();
+        let names: Vec<Stage> = stages.iter().map(|(stage, ..)| *stage).collect();
+        assert_eq!(names, [Stage::Route, Stage::Write, Stage::Verify, Stage::Publish]);
+        assert!(stages.iter().all(|(_, ends, ..)| *ends == 1), "{stages:?}");
+        let docs = report.plan.docs;
+        let [(_, _, total, routed), (_, _, bytes, written), (_, _, both, verified), _] = stages[..] else { panic!() };
+        assert_eq!((total, routed), (Work::docs(docs), Work::docs(docs)));
+        assert_eq!(bytes, Work::bytes(report.plan.source_bytes));
+        assert!(written.bytes > 0 && written.bytes <= bytes.bytes, "{written:?} of {bytes:?}");
+        assert_eq!((both.docs, verified.docs), (2 * docs, 2 * docs));
+    }
+}
+
+#[test]
+fn a_job_that_is_called_off_leaves_nothing_and_frees_the_shards() {
+    let bench = Bench::with_shards(&small(), 3);
+    for (at, parallel) in [(Stage::Route, 1), (Stage::Write, 1), (Stage::Write, 3)] {
+        let watch = Watch::new(Some(at));
+        let job = IndexJob { parallel, ..bench.job("index", "out", Change::Clone) };
+        let error = job.run(&watch, &watch.cancel).map(drop).unwrap_err();
+        assert!(matches!(error, Error::Interrupted), "{error:?}");
+        let mut names: Vec<_> =
+            std::fs::read_dir(bench.dir.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        names.sort();
+        assert_eq!(names, ["index", "one"]);
+        let index = tantivy::Index::open_in_dir(bench.path("index/1")).unwrap();
+        assert!(index.writer_with_num_threads::<tantivy::TantivyDocument>(1, 15_000_000).is_ok());
+    }
+}
+
 /// A change to a shard between plan and execution: `planned` is what the error must say.
 fn changed(method: Method, change: impl Fn(&Path), words: &str) {
     let bench = Bench::with_shards(&small(), 3);
@@ -42,8 +112,8 @@ fn changed(method: Method, change: impl Fn(&Path), words: &str) {
     let Error::SourceChanged { path, problem } = &error else { panic!("{error:?}") };
     assert!(*path == bench.path("index/1") && problem.contains(words), "{error}");
     assert!(!job.out.exists());
-    let left = std::fs::read_dir(bench.dir.path()).unwrap().map(|entry| entry.unwrap().file_name());
-    assert!(left.filter(|name| name.to_str().unwrap().starts_with('.')).next().is_none(), "staging is left");
+    let mut left = std::fs::read_dir(bench.dir.path()).unwrap().map(|entry| entry.unwrap().file_name());
+    assert!(!left.any(|name| name.to_str().unwrap().starts_with('.')), "staging is left");
 }
 
 #[test]
@@ -72,8 +142,8 @@ fn a_shard_that_changed_after_it_was_planned_with_is_not_published() {
         changed(
             method,
             |shard| {
-                let names = std::fs::read_dir(shard).unwrap().map(|entry| entry.unwrap().path());
-                let store = names.filter(|path| path.extension().is_some_and(|end| end == "store")).next().unwrap();
+                let mut names = std::fs::read_dir(shard).unwrap().map(|entry| entry.unwrap().path());
+                let store = names.find(|path| path.extension().is_some_and(|end| end == "store")).unwrap();
                 // Another sound file: the same documents in other blocks, as far as its footer tells.
                 let (body, footer) = crate::small_index::split(&std::fs::read(&store).unwrap());
                 let mut footer = footer;

@@ -3,7 +3,8 @@
 //! Terms of raw-indexed text are the text; terms of numbers are eight bytes, big-endian, signed numbers with their top
 //! bit flipped. Posting lists of fewer than 128 documents are VInts of document deltas, the first against 0 (term
 //! frequencies follow and are left alone); they are decoded here, because nearly all terms of an id field have one
-//! document. Longer lists go through tantivy's block cursor.
+//! document. Longer lists go through tantivy's block cursor. Terms come from our own reader, which is faster than a stream of
+//! tantivy's where all of them are wanted.
 
 use tantivy::index::InvertedIndexReader;
 use tantivy::postings::TermInfo;
@@ -17,6 +18,7 @@ use crate::error::{Error, Result};
 use crate::partition::bits::Bits;
 use crate::progress::Cancel;
 use crate::route::RoutingHash;
+use crate::source::dictionary::{Damaged, TermReader};
 use crate::source::{Bytes, Component, Segment};
 
 /// Documents in a full posting block: lists from this length on have blocks and a skip list.
@@ -39,7 +41,7 @@ pub(super) struct TermKeys {
 impl TermKeys {
     /// `None` if the segment has no terms for the field.
     pub(super) fn open(segment: &Segment, field: &KeyField, cancel: &Cancel) -> Result<Option<TermKeys>> {
-        let Some(dictionary) = segment.terms(field.field)? else { return Ok(None) };
+        let Some(dictionary) = segment.terms_bytes(field.field)? else { return Ok(None) };
         let lists = PostingLists::open(segment, field)?;
         let mut keys = TermKeys {
             hashes: vec![0; segment.max_doc() as usize],
@@ -48,12 +50,15 @@ impl TermKeys {
             live: Bits::default(),
             hashed: 0,
         };
-        let path = segment.file(Component::Terms);
-        let mut terms = dictionary.stream().map_err(Error::io("read a term dictionary of", path))?;
-        while terms.advance() {
+        let damaged = |damaged: Damaged| {
+            Error::corrupt(segment.file(Component::Terms), format!("field {:?}: {damaged}", field.name))
+        };
+        let mut terms = TermReader::open(&dictionary, None).map_err(damaged)?;
+        while terms.advance().map_err(damaged)? {
             let hash = hash_term(segment, field, terms.key(), keys.hashed)?;
-            let ord = usize::try_from(terms.term_ord()).unwrap_or(usize::MAX);
-            lists.for_each(terms.value(), |doc| keys.add(doc, hash, segment.is_alive(doc).then_some(ord)))?;
+            // Ordinals ascend by one from 0.
+            let ord = usize::try_from(keys.hashed).unwrap_or(usize::MAX);
+            lists.for_each(terms.info(), |doc| keys.add(doc, hash, segment.is_alive(doc).then_some(ord)))?;
             keys.hashed += 1;
             if keys.hashed.is_multiple_of(TERMS_PER_CHECK) {
                 cancel.check()?;

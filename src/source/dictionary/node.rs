@@ -28,26 +28,31 @@ pub(super) struct Node {
 }
 
 impl Fst<'_> {
-    /// Follows nodes with one transition to the node right before them: most bytes of long terms. Their
-    /// inputs go to `key`.
+    /// Follows nodes with one transition to the node written just before: what a term has for itself is a chain of them,
+    /// nearly all nodes of a dictionary of ids. Their inputs go to `key`. Stops before what is damaged.
     #[inline]
-    pub(super) fn follow(&self, mut address: u64, key: &mut Vec<u8>) -> Result<u64> {
-        while address != EMPTY_FINAL {
-            let state = self.byte(address)?;
+    pub(super) fn follow(&self, address: u64, key: &mut Vec<u8>) -> u64 {
+        let end = usize::try_from(address).ok().and_then(|address| address.checked_add(1));
+        let Some(mut rest) = end.and_then(|end| self.bytes.get(..end)) else { return address };
+        while let [before @ .., state] = rest {
             if state & 0xc0 != 0xc0 {
                 break;
             }
-            let input = match FREQUENT.get(usize::from(state & 0x3f).wrapping_sub(1)) {
-                Some(&input) => input,
-                None => {
-                    address = below(address, 1)?;
-                    self.byte(address)?
-                }
+            let (input, below) = match FREQUENT.get(usize::from(state & 0x3f).wrapping_sub(1)) {
+                Some(input) => (input, before),
+                None => match before {
+                    [below @ .., input] => (input, below),
+                    [] => break,
+                },
             };
-            key.push(input);
-            address = below(address, 1)?;
+            // Address 0 is no byte but the final node; what leads there is looked at by itself.
+            if below.len() < 2 {
+                break;
+            }
+            key.push(*input);
+            rest = below;
         }
-        Ok(address)
+        (rest.len() as u64).saturating_sub(1)
     }
 
     /// Whether look-ups find the transitions of `node` by a table.

@@ -125,7 +125,7 @@ impl<'a> TermReader<'a> {
             }
         };
         loop {
-            address = self.fst.follow(address, &mut self.key)?;
+            address = self.fst.follow(address, &mut self.key);
             let node = self.fst.node(address)?;
             self.by_table |= self.fst.has_table(&node);
             if node.is_final {

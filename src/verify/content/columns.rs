@@ -47,6 +47,7 @@ pub(super) fn read(
         seed: Seed::new(Tag::Column, 0, name.as_bytes()),
         max_doc: view.segment.max_doc(),
         adder: lanes.adder(),
+        strict: view.strict,
         outcome,
         cancel,
     };
@@ -95,6 +96,8 @@ struct Rows<'a> {
     seed: Seed,
     max_doc: u32,
     adder: Adder<'a>,
+    /// Whether what only range queries need is checked too.
+    strict: bool,
     outcome: &'a mut Outcome,
     cancel: &'a Cancel,
 }
@@ -150,12 +153,14 @@ impl Rows<'_> {
         }
         let num_values = column.values.num_vals();
         let mut batch = [empty; BATCH as usize];
+        let (least, greatest, mut outside) = (column.min_value(), column.max_value(), 0u64);
         let mut fetch = |from: u32, to: u32, each: &mut dyn FnMut(u32, T)| {
             let mut start = from;
             while start < to {
                 let len = (to - start).min(BATCH);
                 let Some(values) = batch.get_mut(..len as usize) else { break };
                 column.values.get_range(u64::from(start), values);
+                outside += values.iter().filter(|value| **value < least || **value > greatest).count() as u64;
                 for (row, value) in (start..).zip(values.iter()) {
                     each(row, *value);
                 }
@@ -205,6 +210,10 @@ impl Rows<'_> {
                     self.fault("has rows that do not cover its values");
                 }
             }
+        }
+        // Range queries pass over columns, and parts of them, by these bounds.
+        if self.strict && outside > 0 {
+            self.fault("has values beyond the least and the greatest that it names, so range queries lose them");
         }
         Ok(())
     }

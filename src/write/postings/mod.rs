@@ -21,4 +21,4 @@ mod totals;
 mod track;
 mod units;
 
-pub(super) use track::PostingsTrack;
+pub(super) use track::{PostingsTrack, cut};

@@ -4,7 +4,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crossbeam::queue::SegQueue;
 use tantivy::schema::{Field, IndexRecordOption};
-use tantivy::termdict::TermDictionary;
 
 use super::appender::Appender;
 use super::deal::Dealer;
@@ -49,17 +48,39 @@ struct Delivery {
     piece: Piece,
 }
 
+/// Ranges of terms by indexed field.
+pub(in crate::write) struct Cuts(Vec<Vec<TermRange>>);
+
+/// Cuts the indexed fields of a group, in the order of the schema. Looks terms up: worth a thread of its own.
+pub(in crate::write) fn cut(source: &Source, group: &Group) -> Result<Cuts> {
+    let segments: Vec<&Segment> = group.segments.iter().filter_map(|&index| source.segments().get(index)).collect();
+    let schema = source.schema();
+    let indexed = schema.fields().filter(|(_, entry)| entry.is_indexed());
+    let cut = |(field, _)| {
+        let mut bytes = 0;
+        let mut dictionaries = Vec::with_capacity(segments.len());
+        for segment in &segments {
+            bytes += segment.field_bytes(Component::Postings, field) + segment.field_bytes(Component::Positions, field);
+            dictionaries.push(segment.terms(field)?);
+        }
+        units::cut(&dictionaries, bytes)
+    };
+    indexed.map(cut).collect::<Result<_>>().map(Cuts)
+}
+
 impl<'a> PostingsTrack<'a> {
-    /// `ids`: segment ids by output; `lengths`: by indexed field, `None` for fields without norms.
+    /// `ids`: segment ids by output; `cuts`: what [`cut`] gave; `lengths`: by indexed field, `None` for fields without
+    /// norms.
     pub(in crate::write) fn open(
         source: &'a Source,
         group: &'a Group,
         files: &dyn ChildFiles,
-        ids: &[String],
+        (ids, cuts): (&[String], Cuts),
         mut lengths: impl FnMut(Field) -> Option<FieldLengths>,
         progress: &'a dyn Progress,
     ) -> Result<PostingsTrack<'a>> {
         let segments: Vec<&Segment> = group.segments.iter().filter_map(|&index| source.segments().get(index)).collect();
+        let mut cuts = cuts.0.into_iter();
         let mut fields = Vec::new();
         let mut units = Vec::new();
         for (field, entry) in source.schema().fields() {
@@ -68,11 +89,8 @@ impl<'a> PostingsTrack<'a> {
             }
             let record = entry.field_type().get_index_record_option().unwrap_or(IndexRecordOption::Basic);
             let opened = IndexedField::open(&segments, group, field, entry.name(), record, lengths(field))?;
-            let bytes = opened.postings.iter().chain(&opened.positions).map(|part| part.len() as u64).sum();
-            let dictionaries: Vec<Option<TermDictionary>> =
-                segments.iter().map(|segment| segment.terms(field)).collect::<Result<_>>()?;
-            let ranges = units::cut(&dictionaries, bytes)?;
-            let last = ranges.len() - 1;
+            let ranges = cuts.next().ok_or_else(|| Error::defect("an indexed field was not cut"))?;
+            let last = ranges.len().saturating_sub(1);
             units.extend(ranges.into_iter().enumerate().map(|(index, range)| Unit {
                 field: fields.len(),
                 range,

@@ -30,6 +30,9 @@ pub(super) fn cut(dictionaries: &[Option<TermDictionary>], bytes: u64) -> Result
     // What the largest dictionary says stands for all of them.
     let scale = (all / num_terms).max(1);
     let units = 1 + bytes / UNIT_BYTES + all / UNIT_TERMS;
+    if units == 1 {
+        return Ok(ranges);
+    }
     let step = num_terms.div_ceil(SAMPLES_PER_UNIT * units);
     let read = Error::io("read", "a term dictionary");
     let mut sample = || -> std::io::Result<()> {
