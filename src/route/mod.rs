@@ -18,6 +18,7 @@ mod balance;
 mod bulk;
 mod elasticsearch;
 mod error;
+mod function;
 mod hash;
 mod hash_table;
 mod jump;
@@ -35,6 +36,7 @@ mod tables;
 pub(crate) use bulk::STRAY;
 pub use elasticsearch::{Elasticsearch, ElasticsearchModulo, default_number_of_routing_shards, partition_offset};
 pub use error::RouteError;
+pub use function::RoutingFunction;
 pub use hash::{RoutingHash, routing_hash};
 pub use hash_table::{HASHES, HashArc, HashFunction, HashTable, Layout, Share};
 pub use jump::Jump;
@@ -43,7 +45,7 @@ pub use resize::{IndexRouting, Operation, Resize};
 pub use ring::{Collision, CollisionRule, Ketama, Node, PlannedRing, Ring, RingError, RingTable, ketama_hash};
 pub use router::Router;
 pub use slots::{Arrangement, MAX_SLOTS, SlotError, SlotLoads, SlotTable};
-pub use split::{MAX_CHILDREN, RoutingFunction, SplitRouting, SplitSpec};
+pub use split::{MAX_CHILDREN, SplitRouting, SplitSpec};
 pub use tables::{Cut, Load, Measure, Measured, RoutingTable, TableSpec, TableSplit};
 
 /// Number of a shard within its index.

@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use super::elasticsearch::check_number_of_shards;
 use super::legal::{check_merge, check_partition_size, routing_shards};
 use super::{
-    Elasticsearch, ElasticsearchModulo, HashFunction, RouteError, Router, RoutingHash, ShardNumber, TableSplit,
+    Elasticsearch, ElasticsearchModulo, RouteError, Router, RoutingFunction, RoutingHash, ShardNumber, TableSplit,
     partition_offset,
 };
 
@@ -28,75 +28,6 @@ pub const MAX_CHILDREN: u32 = 65_534;
 
 /// Elasticsearch's own bound on number_of_shards, unless `-Des.index.max_number_of_shards` raises it.
 const USUAL_MAX_SHARDS: u32 = 1024;
-
-/// Name of a routing function.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum RoutingFunction {
-    /// Scaled modulo.
-    #[default]
-    Elasticsearch,
-    /// Plain modulo (indices created by Elasticsearch 9.4 and later).
-    ElasticsearchModulo,
-    /// Ranges of Solr's compositeId hashes.
-    Solr,
-    /// Ranges of Solr's plain hashes.
-    SolrPlain,
-    /// A table over scaled modulo's slots.
-    Slots,
-    /// Arcs of a ring.
-    Ring,
-}
-
-impl RoutingFunction {
-    /// All of them.
-    pub const ALL: [RoutingFunction; 6] = [
-        RoutingFunction::Elasticsearch,
-        RoutingFunction::ElasticsearchModulo,
-        RoutingFunction::Solr,
-        RoutingFunction::SolrPlain,
-        RoutingFunction::Slots,
-        RoutingFunction::Ring,
-    ];
-
-    /// The hash that it takes.
-    #[must_use]
-    pub fn hash_function(self) -> HashFunction {
-        match self {
-            RoutingFunction::Elasticsearch
-            | RoutingFunction::ElasticsearchModulo
-            | RoutingFunction::Slots
-            | RoutingFunction::Ring => HashFunction::Murmur3Utf16,
-            RoutingFunction::Solr => HashFunction::SolrCompositeId,
-            RoutingFunction::SolrPlain => HashFunction::SolrPlainId,
-        }
-    }
-
-    /// Name of the hash that it takes: part of the format of hash sidecars, bound to the vectors in `data/vectors`.
-    #[must_use]
-    pub fn hash_name(self) -> &'static str {
-        self.hash_function().name()
-    }
-
-    /// Whether a table says which shard has which hashes.
-    #[must_use]
-    pub fn has_table(self) -> bool {
-        !matches!(self, RoutingFunction::Elasticsearch | RoutingFunction::ElasticsearchModulo)
-    }
-
-    /// Its name, as in options and JSON.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            RoutingFunction::Elasticsearch => "elasticsearch",
-            RoutingFunction::ElasticsearchModulo => "elasticsearch-modulo",
-            RoutingFunction::Solr => "solr",
-            RoutingFunction::SolrPlain => "solr-plain",
-            RoutingFunction::Slots => "slots",
-            RoutingFunction::Ring => "ring",
-        }
-    }
-}
 
 /// What a split asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
