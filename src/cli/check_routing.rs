@@ -5,7 +5,7 @@ use std::fmt::Write;
 use clap::Args;
 use shardsplit::check_routing::{CheckedShard, RoutingCheck, RoutingReport};
 use shardsplit::error::{Error, Result};
-use shardsplit::partition::DocAddress;
+use shardsplit::partition::{DocAddress, KeyReading};
 use shardsplit::publish::IndexDirectory;
 use shardsplit::route::{IndexRouting, Router, default_number_of_routing_shards};
 
@@ -15,6 +15,9 @@ use super::exit::Exit;
 use super::human::{self, Align, Table};
 use super::routers::{self, Beside, CutArgs, Place, TableArgs};
 use super::{index, interrupt, plan};
+
+/// Addresses that text names of each kind; JSON has more.
+const NAMED: usize = 3;
 
 /// List the documents of a shard that do not belong to it
 ///
@@ -134,7 +137,13 @@ fn text(report: &RoutingReport) -> String {
     for shard in report.shards.iter().filter(|shard| shard.own < shard.docs) {
         list(&mut text, shard);
     }
-    let readings: Vec<_> = report.shards.first().map(|shard| shard.key_readings.clone()).unwrap_or_default();
+    let mut readings: Vec<KeyReading> = Vec::new();
+    for reading in report.shards.iter().flat_map(|shard| &shard.key_readings) {
+        match readings.iter_mut().find(|sum| sum.field == reading.field && sum.plane == reading.plane) {
+            Some(sum) => sum.hashed += reading.hashed,
+            None => readings.push(reading.clone()),
+        }
+    }
     let read = if readings.is_empty() { "from sidecars".to_owned() } else { plan::keys(&readings) };
     let _ = writeln!(text, "\nkeys    {read}\nhashed  {}", human::counted(report.keys_hashed, "key", "keys"));
     let _ = match report.not_own {
@@ -155,7 +164,7 @@ fn text(report: &RoutingReport) -> String {
 /// The documents of a shard that do not belong to it.
 fn list(text: &mut String, shard: &CheckedShard) {
     let mut line = |docs: u64, what: String, sample: &[DocAddress]| {
-        let sample: Vec<String> = sample.iter().map(ToString::to_string).collect();
+        let sample: Vec<String> = sample.iter().take(NAMED).map(ToString::to_string).collect();
         let shown = sample.join(", ");
         let more = if (sample.len() as u64) < docs { ", ..." } else { "" };
         let _ = writeln!(

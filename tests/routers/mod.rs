@@ -18,7 +18,7 @@ use tempfile::TempDir;
 use crate::cli::place::{Place, ids};
 use crate::common::routing::hash as elasticsearch_hash;
 
-/// A directory with `source`: two segments of documents with these ids, and three deleted ones.
+/// A directory with `source`: two segments of documents with these ids, of five teams in turn, and three deleted ones.
 fn place(ids: &[String]) -> Place {
     let place = Place { dir: TempDir::new().unwrap() };
     build(&place.path("source"), ids);
@@ -29,12 +29,14 @@ fn build(dir: &Path, ids: &[String]) {
     std::fs::create_dir_all(dir).unwrap();
     let mut schema = Schema::builder();
     let id = schema.add_text_field("id", STRING | STORED | FAST);
+    let team = schema.add_text_field("team", STRING | FAST);
     let body = schema.add_text_field("body", TEXT | STORED);
     let index = Index::create_in_dir(dir, schema.build()).unwrap();
     let mut writer: IndexWriter = index.writer_with_num_threads(1, 20_000_000).unwrap();
     writer.set_merge_policy(Box::new(tantivy::merge_policy::NoMergePolicy));
     for (nth, text) in ids.iter().enumerate() {
-        writer.add_document(doc!(id => text.as_str(), body => format!("word{} common", nth % 7))).unwrap();
+        let body_text = format!("word{} common", nth % 7);
+        writer.add_document(doc!(id => text.as_str(), team => format!("team-{}", nth % 5), body => body_text)).unwrap();
         if nth == ids.len() / 2 {
             for gone in ["gone-1", "gone-2", "gone!3"] {
                 writer.add_document(doc!(id => gone, body => "gone")).unwrap();

@@ -141,3 +141,33 @@ fn a_table_from_a_file_says_which_slots_the_shard_has() {
     assert_in_slots(&place, "out", &all);
     place.run(&format!("check-routing -i source {flags}")).expect(0);
 }
+
+#[test]
+fn a_routing_value_that_spreads_over_several_slots_moves_with_all_of_them() {
+    let all = numbered(150);
+    let place = place(&all);
+    // By the number in the id.
+    let of = |id: &str| {
+        let team = format!("team-{}", id[4..].parse::<u32>().unwrap() % 5);
+        let offset = elasticsearch_hash(id).rem_euclid(3);
+        let slot = i64::from(elasticsearch_hash(&team).wrapping_add(offset)).rem_euclid(16);
+        (team, usize::try_from(slot).unwrap())
+    };
+    let flags =
+        "--routing slots --number-of-routing-shards 16 --routing-field team --routing-partition-size 3 --key id";
+    place.run(&format!("split -i source {flags} --move-key team-2 --out moved")).expect(0);
+    let moved = owners(&place, "moved");
+    assert_eq!(moved.iter().filter(|&&owner| owner == 1).count(), 3);
+    assert_dealt(&place, "moved", &all, |id| moved[of(id).1]);
+    let team: Vec<&String> = all.iter().filter(|id| of(id).0 == "team-2").collect();
+    let shards = shards(&place, "moved");
+    assert!(team.len() == 30 && team.iter().all(|id| shards[&1].contains(id)));
+    // The file beside the shard says fields and sizes.
+    place.run("check-routing -i moved").expect(0);
+    place.run("split -i moved/1 --into 3 --out on").expect(0);
+    let on = owners(&place, "on");
+    assert_dealt(&place, "on", &shards[&1], |id| on[of(id).1]);
+    let contradicts = place.run("split -i moved/1 --into 3 --key id --routing-field id --out no").expect(2);
+    assert!(contradicts.stderr.contains("which says id and team"), "{contradicts:?}");
+    place.run(&format!("split -i source {} --into 2 --out no", flags.replace("--routing-field team ", ""))).expect(2);
+}
