@@ -11,7 +11,7 @@
 //! what a sidecar says of keys is believed. Memory: 4 bytes per document of the segments at hand.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
@@ -161,7 +161,7 @@ impl RoutingCheck {
     fn shard(
         &self,
         shard: ShardNumber,
-        path: &PathBuf,
+        path: &Path,
         notes: &mut Vec<String>,
         progress: &dyn Progress,
         cancel: &Cancel,
@@ -187,7 +187,7 @@ impl RoutingCheck {
             all.others.into_iter().map(|(belongs_to, (docs, sample))| Misplaced { belongs_to, docs, sample }).collect();
         Ok(CheckedShard {
             shard,
-            path: path.clone(),
+            path: path.to_path_buf(),
             docs: source.num_docs(),
             own: all.own,
             misplaced,

@@ -52,7 +52,7 @@ pub struct Job {
     /// Numbers of shards, routing function.
     pub split: SplitSpec,
     /// The table of the index and where the shard is cut, if it is routed by a table; then `split` has no effect.
-    pub tables: Option<TableSpec>,
+    pub tables: Option<Box<TableSpec>>,
     /// Fields that decide where documents go.
     pub keys: KeySpec,
     /// What to do with documents that cannot be placed.

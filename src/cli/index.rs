@@ -16,7 +16,7 @@ use super::console::Console;
 use super::exit::Exit;
 use super::human::{self, Align, Table};
 use super::plan::{self, JobArgs, PlaceArgs};
-use super::routers::{self, Beside};
+use super::routers;
 use super::writing::WritingArgs;
 use super::{findings, interrupt, split};
 
@@ -110,7 +110,7 @@ pub(crate) fn asked(args: &JobArgs, operation: Operation) -> Result<Asked> {
                     "--parallel is for index directories: a single shard is one piece of work".to_owned(),
                 ));
             }
-            if let Some(job) = by_table(args)? {
+            if let Some(job) = routers::job(args)? {
                 return Ok(Asked::Shard(job));
             }
             if args.routing.source_shards.is_none() && args.routing.source_shard.is_none() {
@@ -133,19 +133,6 @@ pub(crate) fn asked(args: &JobArgs, operation: Operation) -> Result<Asked> {
             Some(into) => Err(Error::Usage(format!("a clone makes one shard of each, not {into}: leave --into away"))),
         },
     }
-}
-
-/// The split of a shard that is routed by a table; `None` if it is not.
-fn by_table(args: &JobArgs) -> Result<Option<Job>> {
-    let beside = Beside::of(&args.place.index.index)?;
-    let Some(spec) = routers::spec(&args.routing, &args.tables, &args.cuts, args.into, beside.as_ref())? else {
-        return Ok(None);
-    };
-    let keys = routers::keys(beside.as_ref(), args.key.as_deref(), args.routing_field.as_deref())?;
-    let mut job = args.shard_job(1, &keys.key);
-    job.keys = keys;
-    job.tables = Some(spec);
-    Ok(Some(job))
 }
 
 /// A shard of an index of several cannot be split alone, unless somebody says in so many words that it shall.

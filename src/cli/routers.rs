@@ -9,10 +9,12 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use shardsplit::error::{Error, Result};
+use shardsplit::job::Job;
 use shardsplit::route::solr::{HashRange, SplitFuzz};
 use shardsplit::route::{Cut, Load, RoutingFunction, RoutingTable, TableSpec};
 
 use super::args::{Routing, RoutingArgs};
+use super::plan::JobArgs;
 use place::read_table;
 pub(crate) use place::{Beside, Place, keys, place};
 
@@ -158,6 +160,17 @@ pub(crate) fn spec(
     let Some(Place { table, shard, partition_size }) = place(routing, tables, beside)? else { return Ok(None) };
     let cut = cut(table.function(), cuts, into)?;
     Ok(Some(TableSpec { table, source_shard: shard, cut, routing_partition_size: partition_size }))
+}
+
+/// The split of a single shard that is routed by a table; `None` if it is not.
+pub(crate) fn job(args: &JobArgs) -> Result<Option<Job>> {
+    let beside = Beside::of(&args.place.index.index)?;
+    let Some(tables) = spec(&args.routing, &args.tables, &args.cuts, args.into, beside.as_ref())? else {
+        return Ok(None);
+    };
+    let keys = keys(beside.as_ref(), args.key.as_deref(), args.routing_field.as_deref())?;
+    let job = args.shard_job(1, &keys.key);
+    Ok(Some(Job { tables: Some(Box::new(tables)), keys, ..job }))
 }
 
 fn cut(function: RoutingFunction, cuts: &CutArgs, into: Option<u32>) -> Result<Cut> {

@@ -195,8 +195,8 @@ impl TableSpec {
     }
 
     fn move_slots(&self, table: &SlotTable, slots: &[u32]) -> Result<SlotTable, SlotError> {
-        let owners = slots.iter().filter_map(|&slot| Some((slot, *table.owners().get(slot as usize)?)));
-        if let Some((slot, shard)) = owners.into_iter().find(|&(_, shard)| shard != self.source_shard) {
+        let mut owners = slots.iter().filter_map(|&slot| Some((slot, *table.owners().get(slot as usize)?)));
+        if let Some((slot, shard)) = owners.find(|&(_, shard)| shard != self.source_shard) {
             return Err(SlotError::SlotElsewhere { slot, shard, expected: self.source_shard });
         }
         let to = self.numbers(2).last().copied().unwrap_or_default();

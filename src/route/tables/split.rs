@@ -35,12 +35,11 @@ struct Form {
 
 impl From<TableSplit> for Form {
     fn from(split: TableSplit) -> Form {
-        let table = |table: Arc<RoutingTable>| Arc::unwrap_or_clone(table);
         Form {
             sources: split.sources,
             routing_partition_size: split.routing_partition_size,
-            before: table(split.before),
-            after: table(split.after),
+            before: Arc::unwrap_or_clone(split.before),
+            after: Arc::unwrap_or_clone(split.after),
         }
     }
 }
