@@ -153,8 +153,14 @@ impl IndexHashes {
             Found::Absent => SidecarAction::Written,
         };
         cancel.check()?;
-        let (hashes, readings) =
-            hash_segment(source, segment, &self.keys, self.routing_partition_size, progress, cancel)?;
+        let (hashes, readings) = hash_segment(
+            source,
+            segment,
+            &self.keys,
+            (self.function.hash_function(), self.routing_partition_size),
+            progress,
+            cancel,
+        )?;
         let path = segment.path().with_file_name(&file);
         let hidden = path.with_file_name(format!("{file}{PARTIAL_SIDECAR}"));
         // Left by a run that was killed; the lock says that it is nobody's now.

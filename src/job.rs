@@ -28,12 +28,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::error::Result;
-use crate::partition::{KeyPolicies, KeySpec, MAX_DOCS_PER_SEGMENT, SegmentMode};
+use crate::partition::{KeyPolicies, KeySpec, MAX_DOCS_PER_SEGMENT, SegmentMode, measure};
 use crate::plan::{Method, Plan};
 use crate::progress::{Cancel, Progress, Stage, Work};
 use crate::publish::{FileSystem, RealFs, check_free};
 use crate::report::{SplitReport, StageTime, Stopwatch};
-use crate::route::{SplitRouting, SplitSpec};
+use crate::route::{SplitRouting, SplitSpec, TableSpec};
 use crate::source::{LockMode, Source};
 use crate::threads;
 use crate::verify::VerifyLevel;
@@ -51,6 +51,8 @@ pub struct Job {
     pub out: PathBuf,
     /// Numbers of shards, routing function.
     pub split: SplitSpec,
+    /// The table of the index and where the shard is cut, if it is routed by a table; then `split` has no effect.
+    pub tables: Option<Box<TableSpec>>,
     /// Fields that decide where documents go.
     pub keys: KeySpec,
     /// What to do with documents that cannot be placed.
@@ -77,6 +79,7 @@ impl Job {
             source: source.into(),
             out: out.into(),
             split: SplitSpec::new(into),
+            tables: None,
             keys: KeySpec { key: key.into(), routing_field: None },
             policies: KeyPolicies::default(),
             method: Method::default(),
@@ -94,7 +97,12 @@ impl Job {
     /// Whatever would make the job fail later, as far as it can be known: numbers of shards that do not fit, a source
     /// that cannot be read, documents that cannot be placed, a target that exists.
     pub fn prepare(&self, progress: &dyn Progress, cancel: &Cancel) -> Result<Prepared> {
-        let routing = SplitRouting::new(self.split)?;
+        // What does not fit is said before anything is read, as far as that can be known.
+        let routing = match &self.tables {
+            None => Some(SplitRouting::new(self.split)?),
+            Some(tables) if tables.cut.measure().is_none() => Some(SplitRouting::by_tables(tables.resolve(None)?)?),
+            Some(_) => None,
+        };
         let fs: Arc<dyn FileSystem> = Arc::new(RealFs);
         check_free(fs.as_ref(), &self.out)?;
 
@@ -102,6 +110,13 @@ impl Job {
         let source = timed(Stage::Open, progress, &mut times, || Source::open(&self.source, self.lock))?;
         let watch = Stopwatch::start();
         let options = self.options();
+        let routing = match (routing, &self.tables) {
+            (None, Some(tables)) => {
+                let measured = measure(&source, &self.keys, tables, options.threads, cancel)?;
+                SplitRouting::by_tables(tables.resolve(measured.as_ref())?)?
+            }
+            (routing, _) => routing.map_or_else(|| SplitRouting::new(self.split), Ok)?,
+        };
         let part = Part::route(source, routing, &options, progress, cancel)?;
         times.push(watch.stop(Stage::Route));
         let plan = self.plan(&part)?;
@@ -139,7 +154,8 @@ impl Job {
             out: self.out.clone(),
             method: self.method,
             segments: self.options().layout(),
-            routing: self.split,
+            routing: *part.routing.spec(),
+            tables: part.routing.tables().cloned(),
             number_of_routing_shards: part.routing.number_of_routing_shards(),
             key: self.keys.key.clone(),
             routing_field: self.keys.routing_field.clone(),

@@ -10,7 +10,7 @@
 //!
 //! | module | room for |
 //! |---|---|
-//! | [`route`] | routing hash, Elasticsearch's two routing functions, split and merge of shard numbers: pure, no I/O |
+//! | [`route`] | routing hashes, Elasticsearch's two routing functions, tables, split and merge of shard numbers: pure, no I/O |
 //! | [`source`] | opening an index for reading: lock, mapping, pre-flight checks |
 //! | [`partition`] | key → hash → child for every document; census; [`partition::DocMap`] |
 //! | [`inspect`] | what an index is made of, as data |
@@ -18,6 +18,7 @@
 //! | [`mod@write`] | the one-pass writers of child segments, and the link method |
 //! | [`verify`] | reads children back and compares them with the source; never imports [`mod@write`] |
 //! | [`publish`] | staging, syncing, the one rename, recovery after a crash; index directories and their routing file |
+//! | [`check_routing`] | which documents of a shard do not belong to it |
 //! | [`index_hashes`] | hash sidecars beside any index, on request |
 //! | [`report`] | what a finished job did, in numbers |
 //! | [`job`] | the whole flow as one call for embedders, for one shard or all shards of an index |
@@ -27,6 +28,7 @@
 
 #![cfg_attr(test, allow(clippy::cast_possible_truncation, reason = "test data is small"))]
 
+pub mod check_routing;
 pub mod error;
 pub mod index_hashes;
 pub mod inspect;

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use serde::Serialize;
 
 use crate::partition::{Census, KeyReading, SegmentMode};
-use crate::route::{IndexRouting, Operation, ShardNumber, SplitSpec};
+use crate::route::{IndexRouting, Operation, ShardNumber, SplitSpec, TableSplit};
 
 pub(crate) use predict::{predict_linked, predict_rewritten};
 
@@ -62,7 +62,10 @@ pub struct Plan {
     pub segments: SegmentMode,
     /// Routing.
     pub routing: SplitSpec,
-    /// number_of_routing_shards that is used (given or default); `None` for plain modulo.
+    /// The tables of the index before and after, if it is routed by one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tables: Option<TableSplit>,
+    /// number_of_routing_shards that is used (given or default); `None` for functions that have none.
     pub number_of_routing_shards: Option<u32>,
     /// The id field.
     pub key: String,

@@ -110,6 +110,7 @@ pub fn record(source: &Source, assignment: &Assignment) -> SplitRecord {
         routing: RoutingRecord {
             split: SplitSpec::new(into),
             number_of_routing_shards: Some(1024),
+            tables: None,
             key: "id".to_owned(),
             routing_field: None,
             policies: KeyPolicies::default(),

@@ -10,6 +10,7 @@
 //! | `golden_versions` | indexes that old releases of tantivy wrote, against what those read in them |
 //! | `ranking` | scores over all children |
 //! | `routing` | published vectors |
+//! | `routers` | Solr's ranges, slots, rings: splits of one shard alone, routing files, `check-routing` |
 //! | `refusals`, `refusals_meta`, `damage_source`, `source_shapes`, `source_lock` | what is refused, and how it is said |
 //! | `claims` | sizes that damaged blocks claim, which would end the process |
 //! | `sidecar` | hash sidecars: chains of splits, damage, `index-hashes` |
@@ -62,6 +63,7 @@ mod recover;
 mod refusals;
 mod refusals_meta;
 mod regression;
+mod routers;
 mod routing;
 mod shared_indexes;
 mod sidecar;

@@ -162,6 +162,7 @@ fn along_every_published_chain_a_document_stays_with_its_parent() {
                         RoutingFunction::ElasticsearchModulo => {
                             ElasticsearchModulo::new(before).unwrap().shard(hash, 0)
                         }
+                        other => panic!("{other:?}"),
                     };
                     assert_eq!(owners, [parent], "{before} to {after}");
                 }

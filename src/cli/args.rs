@@ -12,12 +12,12 @@ use shardsplit::partition::{KeyPolicies, KeySpec, Policy};
 use shardsplit::route::{RoutingFunction, SplitSpec};
 use shardsplit::source::LockMode;
 
-use super::{index, index_hashes, inspect, plan, recover, split, verify};
+use super::{check_routing, index, index_hashes, inspect, plan, recover, split, verify};
 
 /// Split one on-disk tantivy index into k child indexes, or all shards of an index together, offline, in one pass, and
 /// prove that nothing was lost.
 ///
-/// Documents are routed as Elasticsearch routes them. The source is never changed; the children become visible all at
+/// Documents are routed as Elasticsearch routes them, as Solr does, or by a table of slots or a ring. The source is never changed; the children become visible all at
 /// once, after they were verified, or not at all.
 #[derive(Debug, Parser)]
 #[command(name = "shardsplit", version = VERSION.as_str(), arg_required_else_help = true, after_help = EXITS, max_term_width = 110)]
@@ -37,7 +37,7 @@ Exit codes:
     0  done, and verified as far as was asked
     1  failed on the way (I/O, disk space, documents without a place)
     2  wrong usage, or a request that does not fit the index
-    3  verification found a difference
+    3  verification found a difference, check-routing a document out of place
     4  the source is unreadable or was refused
     5  the target is taken
   130  interrupted (SIGINT, SIGTERM, SIGHUP): nothing was published
@@ -55,6 +55,7 @@ pub(crate) enum Command {
     Recover(recover::RecoverArgs),
     Inspect(inspect::InspectArgs),
     IndexHashes(index_hashes::IndexHashesArgs),
+    CheckRouting(check_routing::CheckRoutingArgs),
 }
 
 /// How results are shown.
@@ -99,7 +100,7 @@ pub(crate) struct ThreadArgs {
 /// The index that the source is a shard of, and its routing function.
 #[derive(Args, Debug)]
 pub(crate) struct RoutingArgs {
-    /// Routing function of the index [default: elasticsearch]
+    /// Routing function of the index; all but the first two split a shard without the others [default: elasticsearch]
     #[arg(long, value_name = "FUNCTION", help_heading = "Routing")]
     pub(crate) routing: Option<Routing>,
     /// number_of_routing_shards of the index; the number of children after this and all later splits must divide it
@@ -154,13 +155,21 @@ impl PolicyArgs {
     }
 }
 
-/// Elasticsearch's routing functions.
+/// Routing functions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Routing {
     /// floorMod(hash, number_of_routing_shards) / routing_factor: indices created before 9.4
     Elasticsearch,
     /// floorMod(hash, number_of_shards): indices created by 9.4 and later
     ElasticsearchModulo,
+    /// Ranges of Solr's compositeId hashes; one shard is split alone
+    Solr,
+    /// Ranges of hashes of whole ids (Solr's plain hash over UTF-8); one shard is split alone
+    SolrPlain,
+    /// A table of slots, floorMod(hash, number_of_routing_shards), over Elasticsearch's hash; one shard is split alone
+    Slots,
+    /// A ring over Elasticsearch's hash, before and after
+    Ring,
 }
 
 impl Routing {
@@ -168,6 +177,10 @@ impl Routing {
         match self {
             Routing::Elasticsearch => RoutingFunction::Elasticsearch,
             Routing::ElasticsearchModulo => RoutingFunction::ElasticsearchModulo,
+            Routing::Solr => RoutingFunction::Solr,
+            Routing::SolrPlain => RoutingFunction::SolrPlain,
+            Routing::Slots => RoutingFunction::Slots,
+            Routing::Ring => RoutingFunction::Ring,
         }
     }
 }

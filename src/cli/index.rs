@@ -9,13 +9,14 @@ use shardsplit::partition::KeyPolicies;
 use shardsplit::plan::{IndexPlan, Method};
 use shardsplit::publish::{IndexDirectory, RoutingFile, index_of_shard};
 use shardsplit::report::IndexReport;
-use shardsplit::route::{IndexRouting, Operation};
+use shardsplit::route::{IndexRouting, Operation, RoutingFunction};
 
 use super::args::{PolicyArgs, Routing, RoutingArgs};
 use super::console::Console;
 use super::exit::Exit;
 use super::human::{self, Align, Table};
 use super::plan::{self, JobArgs, PlaceArgs};
+use super::routers;
 use super::writing::WritingArgs;
 use super::{findings, interrupt, split};
 
@@ -96,6 +97,7 @@ pub(crate) fn asked(args: &JobArgs, operation: Operation) -> Result<Asked> {
     let index = |change| Asked::Index(job(change, &args.place, &args.policies, &args.writing));
     if let Some(directory) = &directory {
         check_flags(directory.routing(), args.key.as_deref(), args.routing_field.as_deref(), &args.routing)?;
+        routers::refuse_on_index(&args.tables, &args.cuts)?;
     }
     match (operation, &directory) {
         (Operation::Split, Some(_)) => {
@@ -107,6 +109,9 @@ pub(crate) fn asked(args: &JobArgs, operation: Operation) -> Result<Asked> {
                 return Err(Error::Usage(
                     "--parallel is for index directories: a single shard is one piece of work".to_owned(),
                 ));
+            }
+            if let Some(job) = routers::job(args)? {
+                return Ok(Asked::Shard(job));
             }
             if args.routing.source_shards.is_none() && args.routing.source_shard.is_none() {
                 refuse_lone_shard(args)?;
@@ -151,10 +156,15 @@ fn refuse_lone_shard(args: &JobArgs) -> Result<()> {
         "{} is shard {shard} of an index of {number_of_shards}, and cannot be split alone: under {} routing every shard has \
          an equal share of the hashes, so its children would be shards of an index of {target}, while the other shards stay \
          those of an index of {number_of_shards}; split the index: -i {}. To split this shard all the same and the others \
-         later, say {flags}",
+         later, say {flags}{}",
         args.place.index.index.display(),
         function.name(),
         index.display(),
+        if function == RoutingFunction::Elasticsearch {
+            "; to split it alone for good, by a table of slots that leaves the others as they are, say --routing slots"
+        } else {
+            ""
+        }
     )))
 }
 

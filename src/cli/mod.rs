@@ -7,8 +7,9 @@
 //! | file | what |
 //! |---|---|
 //! | `args`, `writing` | the command and the flags that several commands share |
-//! | `plan`, `split`, `verify`, `recover`, `inspect`, `index_hashes` | one command each: its flags, its call, its text |
+//! | `plan`, `split`, `verify`, `recover`, `inspect`, `index_hashes`, `check_routing` | one command each: its flags, its call, its text |
 //! | `index` | `merge` and `clone`, and what `plan` and `split` do with an index directory |
+//! | `routers` | routing by tables: which one, and where a shard is cut |
 //! | `console` | where output goes: stdout, stderr, closed pipes |
 //! | `human`, `json` | aligned tables and units; typed lines |
 //! | `findings` | what verification found |
@@ -17,6 +18,7 @@
 //! | `exit` | exit codes |
 
 mod args;
+mod check_routing;
 mod console;
 mod exit;
 mod findings;
@@ -29,6 +31,7 @@ mod json;
 mod plan;
 mod progress;
 mod recover;
+mod routers;
 mod split;
 mod verify;
 mod writing;
@@ -76,5 +79,6 @@ fn run(command: &Command, console: &Console) -> shardsplit::Result<Exit> {
         Command::Recover(args) => recover::run(args, console),
         Command::Inspect(args) => inspect::run(args, console),
         Command::IndexHashes(args) => index_hashes::run(args, console),
+        Command::CheckRouting(args) => check_routing::run(args, console),
     }
 }

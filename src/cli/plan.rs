@@ -16,6 +16,7 @@ use super::exit::Exit;
 use super::human::{self, Align, Table};
 use super::index::{self, Asked};
 use super::interrupt;
+use super::routers::{CutArgs, TableArgs};
 use super::writing::WritingArgs;
 
 /// Show what `split`, `merge` or `clone` would do, and write nothing
@@ -63,6 +64,10 @@ pub(crate) struct JobArgs {
     #[command(flatten)]
     pub(crate) routing: RoutingArgs,
     #[command(flatten)]
+    pub(crate) tables: TableArgs,
+    #[command(flatten)]
+    pub(crate) cuts: CutArgs,
+    #[command(flatten)]
     pub(crate) policies: PolicyArgs,
     #[command(flatten)]
     pub(crate) writing: WritingArgs,
@@ -89,6 +94,7 @@ impl JobArgs {
             source: place.index.index.clone(),
             out: place.out.clone(),
             split: self.routing.over(SplitSpec::new(into)),
+            tables: None,
             keys: args::key_spec(key, self.routing_field.as_deref()),
             policies: self.policies.over(KeyPolicies::default()),
             method,
@@ -130,6 +136,9 @@ pub(crate) fn show(asked: &Asked, console: &Console) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
+/// Children whose part of the hashes is shown.
+const SHOWN_HOLDINGS: usize = 24;
+
 fn text(plan: &Plan) -> String {
     let mut text = format!("{}\n\n", headline("plan: split", plan));
     let children = plan.children.iter().map(|child| (child.shard, child.docs, child.segments, child.predicted_bytes));
@@ -140,6 +149,13 @@ fn text(plan: &Plan) -> String {
     let (live, deleted) = (human::documents(plan.census.live), human::count(plan.census.deleted));
     fact("source", format!("{live}, {deleted} deleted, {}", human::bytes(plan.source_bytes)));
     fact("routing", routing(plan));
+    if let Some(tables) = &plan.tables {
+        let children = plan.children.iter().take(SHOWN_HOLDINGS);
+        let mut holdings: Vec<String> =
+            children.map(|child| format!("{}: {}", child.shard, tables.after().holding(child.shard))).collect();
+        holdings.extend((plan.children.len() > SHOWN_HOLDINGS).then(|| "...".to_owned()));
+        fact("children", holdings.join("; "));
+    }
     fact("keys", keys(&plan.key_readings));
     fact("hashed", human::counted(plan.keys_hashed, "key", "keys"));
     if let Some(count) = plan.census.duplicate_keys.filter(|&count| count > 0) {

@@ -140,6 +140,7 @@ mod tests {
             method: Method::Rewrite,
             segments: SegmentMode::One,
             routing: SplitSpec::new(2),
+            tables: None,
             number_of_routing_shards: Some(1024),
             key: "id".into(),
             routing_field: None,

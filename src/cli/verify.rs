@@ -6,10 +6,11 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 use shardsplit::error::{Error, Result};
 use shardsplit::job::IndexVerifyJob;
-use shardsplit::partition::{KeyPolicies, KeySpec};
+use shardsplit::partition::{KeyPolicies, KeySpec, measure};
+use shardsplit::progress::Cancel;
 use shardsplit::publish::layout::{MANIFEST, shard_of};
 use shardsplit::publish::{IndexDirectory, SetManifest, is_manifest, published_sidecars, read_set};
-use shardsplit::route::{ShardNumber, SplitRouting, SplitSpec};
+use shardsplit::route::{ShardNumber, SplitRouting, SplitSpec, TableSpec, TableSplit};
 use shardsplit::source::Source;
 use shardsplit::verify::{Ownership, SAMPLE, VerifyJob, VerifyLevel, VerifyReport, verify};
 
@@ -17,6 +18,7 @@ use super::args::{self, IndexArgs, PolicyArgs, RoutingArgs, ThreadArgs};
 use super::console::Console;
 use super::exit::Exit;
 use super::findings::{self, Summary};
+use super::routers::{self, Beside, CutArgs, TableArgs};
 use super::{index, interrupt};
 
 /// Compare a set of children with their source
@@ -49,6 +51,10 @@ pub(crate) struct VerifyArgs {
     into: Option<u32>,
     #[command(flatten)]
     routing: RoutingArgs,
+    #[command(flatten)]
+    tables: TableArgs,
+    #[command(flatten)]
+    cuts: CutArgs,
     #[command(flatten)]
     policies: PolicyArgs,
     #[command(flatten)]
@@ -85,9 +91,16 @@ pub(crate) fn run(args: &VerifyArgs, console: &Console) -> Result<Exit> {
             args.children.display()
         )));
     }
-    let shards = shards(&args.children, manifest.as_ref())?;
+    let mut shards = shards(&args.children, manifest.as_ref())?;
     let dealt = dealt(args, manifest.as_ref(), shards.len())?;
-    let routing = dealt.as_ref().map(|dealt| SplitRouting::new(dealt.split)).transpose()?;
+    let cancel = interrupt::cancel_on_signal(console);
+    let source = Source::open(&args.index.index, args.index.lock())?;
+    let routing = dealt.as_ref().map(|dealt| dealt.routing(&source, args, &cancel)).transpose()?;
+    if let Some(tables) = routing.as_ref().and_then(SplitRouting::tables) {
+        // Other shards of the index may stand beside the children: they are no children of this source.
+        let others = tables.others();
+        shards.retain(|shard| others.binary_search(shard).is_err());
+    }
     let ownership = dealt.as_ref().zip(routing.as_ref()).map(|(dealt, routing)| Ownership {
         keys: &dealt.keys,
         routing,
@@ -97,8 +110,6 @@ pub(crate) fn run(args: &VerifyArgs, console: &Console) -> Result<Exit> {
         console.notices().say("note: neither a manifest nor --key: which child a document is in is not checked");
     }
 
-    let cancel = interrupt::cancel_on_signal(console);
-    let source = Source::open(&args.index.index, args.index.lock())?;
     let job = VerifyJob {
         source: &source,
         children: shards.iter().map(|&shard| (shard, args.children.join(shard.to_string()))).collect(),
@@ -129,6 +140,7 @@ fn run_index(
     console: &Console,
 ) -> Result<Exit> {
     index::check_flags(directory.routing(), args.key.as_deref(), args.routing_field.as_deref(), &args.routing)?;
+    routers::refuse_on_index(&args.tables, &args.cuts)?;
     if args.into.is_some() {
         return Err(Error::Usage(
             "--into is read from the routing files of index directories; leave it away".to_owned(),
@@ -159,9 +171,32 @@ fn print(report: &VerifyReport, console: &Console) -> Result<Exit> {
 
 /// How documents were dealt, as far as manifest and flags say.
 struct Dealt {
-    split: SplitSpec,
+    by: Dealing,
     keys: KeySpec,
     policies: KeyPolicies,
+}
+
+enum Dealing {
+    /// By arithmetic.
+    Numbers(SplitSpec),
+    /// By tables, as the manifest has them.
+    Tables(TableSplit),
+    /// By tables, as flags say.
+    Flags(TableSpec),
+}
+
+impl Dealt {
+    /// From hash to child. A cut that goes by loads is measured again.
+    fn routing(&self, source: &Source, args: &VerifyArgs, cancel: &Cancel) -> Result<SplitRouting> {
+        Ok(match &self.by {
+            Dealing::Numbers(split) => SplitRouting::new(*split)?,
+            Dealing::Tables(tables) => SplitRouting::by_tables(tables.clone())?,
+            Dealing::Flags(tables) => {
+                let measured = measure(source, &self.keys, tables, args.threads.threads, cancel)?;
+                SplitRouting::by_tables(tables.resolve(measured.as_ref())?)?
+            }
+        })
+    }
 }
 
 /// The manifest's word with the flags in its place where they are given; `None` if nothing names a key.
@@ -171,13 +206,32 @@ fn dealt(args: &VerifyArgs, manifest: Option<&SetManifest>, children: usize) -> 
         return Ok(None);
     };
     let routing_field = args.routing_field.as_deref().or(recorded.and_then(|routing| routing.routing_field.as_deref()));
+    let keys = args::key_spec(key, routing_field);
+    let policies = args.policies.over(recorded.map(|routing| routing.policies).unwrap_or_default());
+    let tables = recorded.and_then(|routing| routing.tables.as_ref());
+    let asked = args.cuts.any() || args.tables.any();
+    if let (Some(tables), Some(routing), false) = (tables, recorded, asked || args.into.is_some()) {
+        if args.routing.over(routing.split) != routing.split {
+            return Err(Error::Usage(format!(
+                "the flags of routing contradict the manifest of {}, which has the tables of {} routing; leave them away",
+                args.children.display(),
+                routing.split.function.name()
+            )));
+        }
+        return Ok(Some(Dealt { by: Dealing::Tables(tables.clone()), keys, policies }));
+    }
+    if recorded.is_none() || tables.is_some() || asked || args.routing.routing.is_some() {
+        let beside = Beside::of(&args.index.index)?;
+        if let Some(spec) = routers::spec(&args.routing, &args.tables, &args.cuts, args.into, beside.as_ref())? {
+            return Ok(Some(Dealt { by: Dealing::Flags(spec), keys, policies }));
+        }
+    }
     let mut split = match recorded {
         Some(routing) => routing.split,
         None => SplitSpec::new(u32::try_from(children).map_err(|_| Error::Usage("too many children".to_owned()))?),
     };
     split.into = args.into.unwrap_or(split.into);
-    let policies = args.policies.over(recorded.map(|routing| routing.policies).unwrap_or_default());
-    Ok(Some(Dealt { split: args.routing.over(split), keys: args::key_spec(key, routing_field), policies }))
+    Ok(Some(Dealt { by: Dealing::Numbers(args.routing.over(split)), keys, policies }))
 }
 
 /// The manifest of the set in `dir`; `None` if there is none: children may have been made by anyone.

@@ -78,19 +78,26 @@ impl Prepared {
     /// What staging announces before it makes anything.
     fn record(&self) -> Result<SplitRecord> {
         let (source, routing) = (&self.part.source, &self.part.routing);
-        let after = IndexRouting {
-            function: self.job.split.function,
-            number_of_shards: routing.after().number_of_shards(),
-            number_of_routing_shards: routing.number_of_routing_shards(),
-            routing_partition_size: self.job.split.routing_partition_size,
+        let keys = &self.job.keys;
+        let routing_file = match routing.tables() {
+            Some(tables) => RoutingFile::of_table(tables.after(), tables.routing_partition_size(), keys),
+            None => {
+                let after = IndexRouting {
+                    function: routing.spec().function,
+                    number_of_shards: routing.after().number_of_shards(),
+                    number_of_routing_shards: routing.number_of_routing_shards(),
+                    routing_partition_size: routing.spec().routing_partition_size,
+                };
+                RoutingFile::new(&after, keys)
+            }
         };
         let resolved = std::fs::canonicalize(source.dir()).map_err(Error::io("resolve", source.dir()))?;
         Ok(SplitRecord {
             operation: Operation::Split,
             parts: vec![self.part.record()?],
             source_paths: vec![resolved],
-            routing: self.options.record(self.job.split, routing.number_of_routing_shards()),
-            routing_file: RoutingFile::new(&after, &self.job.keys),
+            routing: self.options.record(routing),
+            routing_file,
             method: self.job.method,
             segments: self.plan.segments,
         })

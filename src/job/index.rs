@@ -127,7 +127,7 @@ impl IndexJob {
         check_policies(&resize, &self.policies)?;
 
         let mut notes = directory.notes().to_vec();
-        let shards: Vec<PathBuf> = (0..resize.before().number_of_shards).map(|shard| directory.shard(shard)).collect();
+        let shards: Vec<PathBuf> = resize.shards_before().into_iter().map(|shard| directory.shard(shard)).collect();
         // ORDER: all locks before anything is read, and until all is published: an index is split as it is at one moment.
         let mut locks: Vec<WriterLock> = Vec::new();
         for shard in &shards {
@@ -196,6 +196,21 @@ fn open(path: &Path) -> Result<IndexDirectory> {
 
 fn resize(directory: &IndexDirectory, change: Change) -> Result<Resize> {
     let before = directory.routing().routing();
+    if let Some(table) = directory.routing().table() {
+        let partition_size = before.routing_partition_size;
+        return Ok(match change {
+            Change::Split { number_of_routing_shards: Some(asked), .. }
+                if Some(asked) != before.number_of_routing_shards =>
+            {
+                return Err(Error::Usage(format!(
+                    "--number-of-routing-shards {asked} contradicts routing.json: a table stays as fine as it is; leave the flag away"
+                )));
+            }
+            Change::Split { into, .. } => Resize::split_table(table, partition_size, into)?,
+            Change::Merge { into } => Resize::merge_table(table, partition_size, into)?,
+            Change::Clone => Resize::clone_table(table, partition_size)?,
+        });
+    }
     Ok(match change {
         Change::Split { into, number_of_routing_shards } => Resize::split(before, into, number_of_routing_shards)?,
         Change::Merge { into } => Resize::merge(before, into)?,

@@ -10,7 +10,7 @@ use crate::partition::{Assigned, Assigning, DocMap, KeyPolicies, KeySpec, MAX_DO
 use crate::plan::{Method, PlannedChild, predict_linked, predict_rewritten};
 use crate::progress::{Cancel, Progress, Stage};
 use crate::publish::{PartRecord, RoutingRecord, SourceLineage, StagedChild, Staging, is_manifest};
-use crate::route::{SplitRouting, SplitSpec};
+use crate::route::SplitRouting;
 use crate::source::Source;
 use crate::verify::{Ownership, SAMPLE, VerifyJob, VerifyLevel, VerifyReport, verify};
 use crate::write::{self, SourceReads, WrittenSegment};
@@ -48,10 +48,11 @@ impl Options {
         Assigning { source, keys, routing, policies, threads, read_sidecars: true, keep_hashes: true }
     }
 
-    pub(super) fn record(&self, split: SplitSpec, number_of_routing_shards: Option<u32>) -> RoutingRecord {
+    pub(super) fn record(&self, routing: &SplitRouting) -> RoutingRecord {
         RoutingRecord {
-            split,
-            number_of_routing_shards,
+            split: *routing.spec(),
+            number_of_routing_shards: routing.number_of_routing_shards(),
+            tables: routing.tables().cloned(),
             key: self.keys.key.clone(),
             routing_field: self.keys.routing_field.clone(),
             policies: self.policies,

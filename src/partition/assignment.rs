@@ -175,7 +175,7 @@ impl Assigning<'_> {
                 routing.spec().routing_partition_size
             )));
         }
-        let fields = KeyFields::resolve(source, keys)?;
+        let fields = KeyFields::resolve(source, keys, routing.spec().function.hash_function().of_key())?;
         let missing = policy_child(routing, policies.missing, "--missing-key")?;
         let stray = policy_child(routing, policies.stray, "--stray")?;
         let by = self.hashed_by();

@@ -196,7 +196,7 @@ fn repeated_in_stores(
         let mut store = StoreCursor::open(segment)?;
         for doc in of(segment, keyed) {
             let candidate = hashes.get(doc as usize).is_some_and(|hash| sorted.binary_search(hash).is_ok());
-            if !candidate || !matches!(store.read(field.field, doc)?, Key::One(_)) {
+            if !candidate || !matches!(store.read(field, doc)?, Key::One(_)) {
                 continue;
             }
             if ids.contains(store.key()) {

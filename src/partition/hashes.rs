@@ -6,7 +6,7 @@
 use super::keys::{KeyFields, KeyReading, KeySpec, read_keys};
 use crate::error::Result;
 use crate::progress::{Cancel, Progress, Stage, Work};
-use crate::route::RoutingHash;
+use crate::route::{HashFunction, RoutingHash};
 use crate::source::{HashState, HashStates, HashedBy, Segment, Sidecar, Source, guard};
 
 /// Routing hashes of a source.
@@ -35,7 +35,7 @@ impl SegmentHashes {
         SegmentHashes(Origin::Keys { hashes, states })
     }
 
-    pub(super) fn mapped(sidecar: Sidecar) -> SegmentHashes {
+    pub(crate) fn mapped(sidecar: Sidecar) -> SegmentHashes {
         SegmentHashes(Origin::Sidecar(sidecar))
     }
 
@@ -84,8 +84,8 @@ impl SegmentHashes {
     }
 }
 
-/// Reads and hashes the keys of the live documents of one segment of `source`, sidecars apart, with the offsets of
-/// `routing_partition_size`. Says which planes were read.
+/// Reads and hashes the keys of the live documents of one segment of `source`, sidecars apart, by `function` and with the
+/// offsets of `routing_partition_size`. Says which planes were read.
 ///
 /// # Errors
 /// [`Field`](crate::Error::Field) if a field does not exist or cannot give exact keys; what reading gives;
@@ -94,11 +94,11 @@ pub fn hash_segment(
     source: &Source,
     segment: &Segment,
     keys: &KeySpec,
-    routing_partition_size: u32,
+    (function, routing_partition_size): (HashFunction, u32),
     progress: &dyn Progress,
     cancel: &Cancel,
 ) -> Result<(SegmentHashes, Vec<KeyReading>)> {
-    let fields = KeyFields::resolve(source, keys)?;
+    let fields = KeyFields::resolve(source, keys, function.of_key())?;
     let advance = |docs| progress.advance(Stage::Route, Work::docs(docs));
     let read = || read_keys(segment, &fields, routing_partition_size, cancel, &advance);
     let keys = guard(segment.path(), "a plane with keys", read)?;

@@ -11,6 +11,7 @@ mod docmap;
 mod duplicates;
 mod hashes;
 mod keys;
+mod measure;
 mod pairs;
 mod problems;
 mod sort;
@@ -22,4 +23,5 @@ pub use assignment::{Assigned, Assigning, Assignment, Census, NO_CHILD, SegmentC
 pub use docmap::{DocMap, Group, MAX_DOCS_PER_SEGMENT, NO_OUTPUT, Output, RowAddr, SegmentMode};
 pub use hashes::{RoutingHashes, SegmentHashes, hash_segment};
 pub use keys::{KeyPlane, KeyReading, KeySpec, usable_key_fields};
+pub use measure::measure;
 pub use problems::{DocAddress, KeyPolicies, KeyProblems, Policy};

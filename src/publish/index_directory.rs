@@ -35,21 +35,22 @@ impl IndexDirectory {
             return Ok(None);
         }
         let Some(routing) = read_routing(&RealFs, path)? else { return Ok(None) };
-        let number_of_shards = routing.routing().number_of_shards;
+        let shards = routing.shards();
+        let number_of_shards = shards.len();
         let unreadable = |source| Error::Unreadable { operation: "list", path: path.to_path_buf(), source };
         let (mut beyond, mut strange) = (Vec::new(), Vec::new());
         for entry in std::fs::read_dir(path).map_err(unreadable)? {
             let name = entry.map_err(unreadable)?.file_name();
             let name = name.to_string_lossy();
             match shard_of(&name) {
-                Some(shard) if shard < number_of_shards => {}
+                Some(shard) if shards.binary_search(&shard).is_ok() => {}
                 Some(shard) => beyond.push(shard),
                 None if name == ROUTING || name == MANIFEST => {}
                 None => strange.push(name.into_owned()),
             }
         }
         let mut missing = Vec::new();
-        for shard in 0..number_of_shards {
+        for &shard in &shards {
             match std::fs::metadata(path.join(child_name(shard))) {
                 Ok(metadata) if metadata.is_dir() => {}
                 Ok(_) => missing.push(shard),
@@ -69,9 +70,10 @@ impl IndexDirectory {
         if !beyond.is_empty() {
             beyond.sort_unstable();
             return Err(refuse(format!(
-                "{ROUTING} says that the index has {number_of_shards} shards, 0 to {}, and there is also {}; is it the \
+                "{ROUTING} says that the index has {number_of_shards} shards, {} to {}, and there is also {}; is it the \
                  routing file of this index?",
-                number_of_shards - 1,
+                shards.first().copied().unwrap_or_default(),
+                shards.last().copied().unwrap_or_default(),
                 names(beyond.iter())
             )));
         }
@@ -121,7 +123,7 @@ pub fn index_of_shard(dir: &Path) -> Result<Option<(PathBuf, RoutingFile, ShardN
         let shard = place.file_name().and_then(|name| name.to_str()).and_then(shard_of);
         let (Some(shard), Some(parent)) = (shard, place.parent()) else { continue };
         let Some(routing) = read_routing(&RealFs, parent)? else { continue };
-        if shard < routing.routing().number_of_shards {
+        if routing.shards().binary_search(&shard).is_ok() {
             return Ok(Some((parent.to_path_buf(), routing, shard)));
         }
     }

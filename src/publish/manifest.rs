@@ -14,7 +14,7 @@ use super::layout::{MANIFEST, ROUTING, is_child_file, is_segment_id};
 use crate::error::{Error, Result};
 use crate::partition::{Census, KeyPolicies, SegmentMode};
 use crate::plan::Method;
-use crate::route::{Operation, ShardNumber, SplitSpec};
+use crate::route::{Operation, ShardNumber, SplitSpec, TableSplit};
 use crate::source::{Component, Meta, Segment, Source};
 use crate::verify::VerifyLevel;
 use crate::write::{WrittenFile, WrittenSegment, source_file};
@@ -87,8 +87,12 @@ impl SegmentLineage {
 pub struct RoutingRecord {
     /// Routing function and numbers, as asked for. Of a whole index: those of its first part.
     pub split: SplitSpec,
-    /// number_of_routing_shards that was used, given or default; `None` for plain modulo.
+    /// number_of_routing_shards that was used, given or default; `None` for functions that have none.
     pub number_of_routing_shards: Option<u32>,
+    /// The tables of the index before and after, where it is routed by one. Of a whole index: with the sources of its first
+    /// part. Child manifests leave them to the set manifest.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tables: Option<TableSplit>,
     /// The id field.
     pub key: String,
     /// The field of custom routing values.

@@ -6,33 +6,36 @@
 //! | key | value |
 //! |---|---|
 //! | `format` | 1 |
-//! | `routing` | `elasticsearch` (scaled modulo) or `elasticsearch-modulo`; other routers come under other names |
+//! | `routing` | `elasticsearch` (scaled modulo), `elasticsearch-modulo`, `solr`, `solr-plain`, `slots` or `ring` |
 //! | `number_of_shards` | shards of the index |
-//! | `number_of_routing_shards` | parts of the hash space; null for `elasticsearch-modulo` |
+//! | `number_of_routing_shards` | parts of the hash space, slots; null where there are none |
 //! | `routing_partition_size` | over how many shards one routing value spreads; 1 unless partitioned |
 //! | `key` | the field that holds ids |
 //! | `routing_field` | the field that holds custom routing values, or null |
+//! | `table` | of the last four routings only: which shard has which hashes, in the form of [`SlotTable`](crate::route::SlotTable), [`HashRanges`](crate::route::solr::HashRanges) or [`RingTable`](crate::route::RingTable) |
 //!
-//! What is read is distrusted: its size is bounded, unknown keys are refused, numbers must fit together.
+//! Without a table shards are numbered from 0 on; with one they have the numbers that it says. What is read is distrusted:
+//! its size is bounded, unknown keys are refused, numbers and table must fit together.
 
 use std::path::Path;
+use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
+use serde_json::Value;
 
 use super::fs::{FileSystem, Kind};
 use super::layout::ROUTING;
 use crate::error::{Error, Result};
 use crate::partition::KeySpec;
-use crate::route::{IndexRouting, RoutingFunction};
+use crate::route::{IndexRouting, Router, RoutingFunction, RoutingTable, ShardNumber, TableSplit};
 
 /// Version of the format.
 const FORMAT: u32 = 1;
 /// Largest file that is read, in bytes.
-const MAX_LEN: u64 = 1 << 20;
+const MAX_LEN: u64 = 256 << 20;
 
 /// A routing file.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct RoutingFile {
     format: u32,
     routing: RoutingFunction,
@@ -41,6 +44,47 @@ pub struct RoutingFile {
     routing_partition_size: u32,
     key: String,
     routing_field: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "in_its_own_form")]
+    table: Option<Arc<RoutingTable>>,
+}
+
+/// What is read, before the table is looked at.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Form {
+    format: u32,
+    routing: RoutingFunction,
+    number_of_shards: u32,
+    number_of_routing_shards: Option<u32>,
+    routing_partition_size: u32,
+    key: String,
+    routing_field: Option<String>,
+    #[serde(default)]
+    table: Option<Value>,
+}
+
+/// Without the name of the routing function, which the file says already.
+fn in_its_own_form<S: Serializer>(table: &Option<Arc<RoutingTable>>, serializer: S) -> Result<S::Ok, S::Error> {
+    match table.as_deref() {
+        None => serializer.serialize_none(),
+        Some(RoutingTable::Solr(table) | RoutingTable::SolrPlain(table)) => table.serialize(serializer),
+        Some(RoutingTable::Slots(table)) => table.serialize(serializer),
+        Some(RoutingTable::Ring(table)) => table.serialize(serializer),
+    }
+}
+
+/// The table of `function` that `value` is.
+fn read_table(function: RoutingFunction, value: Value) -> Result<Option<RoutingTable>, String> {
+    let table = match function {
+        RoutingFunction::Elasticsearch | RoutingFunction::ElasticsearchModulo => {
+            return Err(format!("{} routing has no table", function.name()));
+        }
+        RoutingFunction::Solr => serde_json::from_value(value).map(RoutingTable::Solr),
+        RoutingFunction::SolrPlain => serde_json::from_value(value).map(RoutingTable::SolrPlain),
+        RoutingFunction::Slots => serde_json::from_value(value).map(RoutingTable::Slots),
+        RoutingFunction::Ring => serde_json::from_value(value).map(RoutingTable::Ring),
+    };
+    table.map(Some).map_err(|error| format!("its table cannot be used: {error}"))
 }
 
 impl RoutingFile {
@@ -55,6 +99,37 @@ impl RoutingFile {
             routing_partition_size: routing.routing_partition_size,
             key: keys.key.clone(),
             routing_field: keys.routing_field.clone(),
+            table: None,
+        }
+    }
+
+    /// The file of an index that is routed by `table`.
+    #[must_use]
+    pub fn of_table(table: &Arc<RoutingTable>, routing_partition_size: u32, keys: &KeySpec) -> RoutingFile {
+        let routing = IndexRouting::of_table(table, routing_partition_size);
+        RoutingFile { table: Some(Arc::clone(table)), ..RoutingFile::new(&routing, keys) }
+    }
+
+    /// The table, if the index is routed by one.
+    #[must_use]
+    pub fn table(&self) -> Option<&Arc<RoutingTable>> {
+        self.table.as_ref()
+    }
+
+    /// Shards of the index, ascending.
+    #[must_use]
+    pub fn shards(&self) -> Vec<ShardNumber> {
+        self.table.as_ref().map_or_else(|| (0..self.number_of_shards).collect(), |table| table.shards())
+    }
+
+    /// From hash to shard.
+    ///
+    /// # Errors
+    /// None for a file that was read: its numbers were checked.
+    pub fn router(&self) -> Result<Router> {
+        match &self.table {
+            Some(table) => Ok(Router::Table(Arc::clone(table))),
+            None => Ok(self.routing().router()?),
         }
     }
 
@@ -92,11 +167,22 @@ impl RoutingFile {
         if format != FORMAT {
             return Err(format!("format {format} is not known here, format {FORMAT} is"));
         }
-        let known = [RoutingFunction::Elasticsearch, RoutingFunction::ElasticsearchModulo].map(RoutingFunction::name);
+        let known = RoutingFunction::ALL.map(RoutingFunction::name);
         if !known.contains(&routing.as_str()) {
             return Err(format!("routing {routing:?} is not known here; known: {}", known.join(", ")));
         }
-        let file: RoutingFile = serde_json::from_slice(bytes).map_err(unparsed)?;
+        let form: Form = serde_json::from_slice(bytes).map_err(unparsed)?;
+        let table = form.table.map_or(Ok(None), |table| read_table(form.routing, table))?;
+        let file = RoutingFile {
+            format: form.format,
+            routing: form.routing,
+            number_of_shards: form.number_of_shards,
+            number_of_routing_shards: form.number_of_routing_shards,
+            routing_partition_size: form.routing_partition_size,
+            key: form.key,
+            routing_field: form.routing_field,
+            table: table.map(Arc::new),
+        };
         file.check()?;
         Ok(file)
     }
@@ -114,7 +200,32 @@ impl RoutingFile {
         if self.key.is_empty() || self.routing_field.as_deref() == Some("") {
             return Err("key and routing_field cannot be empty".to_owned());
         }
-        self.routing().check().map_err(|error| error.to_string())
+        let Some(table) = &self.table else {
+            if self.routing.has_table() {
+                return Err(format!("{} routing needs a table", self.routing.name()));
+            }
+            return self.routing().check().map_err(|error| error.to_string());
+        };
+        let says = IndexRouting::of_table(table, self.routing_partition_size);
+        if says != self.routing() {
+            let count = |slots: Option<u32>| slots.map_or("no".to_owned(), |slots| slots.to_string());
+            return Err(format!(
+                "its table has {} shards and {} slots, it says {} and {}",
+                says.number_of_shards,
+                count(says.number_of_routing_shards),
+                self.number_of_shards,
+                count(self.number_of_routing_shards)
+            ));
+        }
+        // What keeps a table from being split keeps it from being used.
+        TableSplit::new(
+            Arc::clone(table),
+            Arc::clone(table),
+            table.shards().into_iter().take(1).collect(),
+            self.routing_partition_size,
+        )
+        .map(drop)
+        .map_err(|error| error.to_string())
     }
 }
 
@@ -182,7 +293,9 @@ mod tests {
         assert!(RoutingFile::parse(good.as_bytes()).is_ok());
         for (from, to, words) in [
             ("\"format\":1", "\"format\":2", "format 2 is not known"),
-            ("\"elasticsearch\"", "\"slots\"", "routing \"slots\" is not known"),
+            ("\"elasticsearch\"", "\"stars\"", "routing \"stars\" is not known"),
+            ("\"elasticsearch\"", "\"slots\"", "slots routing needs a table"),
+            ("null}", "null,\"table\":{}}", "has no table"),
             ("\"elasticsearch\"", "\"elasticsearch-modulo\"", "must be null"),
             ("1024", "null", "needs number_of_routing_shards"),
             ("1024", "1023", "not a multiple"),

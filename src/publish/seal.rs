@@ -132,7 +132,8 @@ impl Staging {
 
 /// The record of routing, as it is for one part.
 fn routing_of(routing: &RoutingRecord, part: &PartRecord) -> RoutingRecord {
-    let mut routing = routing.clone();
+    // Tables are as large as the index has shards: once is enough.
+    let mut routing = RoutingRecord { tables: None, ..routing.clone() };
     if let Some(first) = part.sources.first() {
         routing.split.source_shard = first.shard;
     }

@@ -1,4 +1,5 @@
-//! From many hashes to children at once: one multiplication where [`SplitRouting::child_of`] divides several times.
+//! From many hashes to children at once: one multiplication where [`SplitRouting::child_of`] divides several times, and one
+//! search where it searches two tables.
 //!
 //! Both routing functions are `floor(floorMod(hash, modulus) * shards / modulus)`: scaled modulo with the modulus
 //! number_of_routing_shards, plain modulo with shards = modulus. With `m = ceil(2^64 / modulus)` the low 64 bits of
@@ -6,14 +7,26 @@
 //! are the shard. Exact while `v * modulus < 2^64` (D. Lemire, O. Kaser, N. Kurz, Faster Remainder by Direct Computation,
 //! 2019). Here `v` is the hash made non-negative by a multiple of the modulus, so `v < 2^33`, and a modulus is a Java int.
 
-use super::{Router, RoutingHash, ShardNumber, SplitRouting};
+use super::tables::{Overlay, overlay};
+use super::{Router, RoutingHash, ShardNumber, SplitRouting, TableSplit};
 
 /// Stands for a hash of another source shard.
 pub(crate) const STRAY: u32 = u32::MAX;
 
-/// Precomputed numbers of one [`SplitRouting`].
+/// One [`SplitRouting`] made ready for many hashes.
+#[derive(Clone, Debug)]
+pub(crate) enum BulkRouting {
+    /// By arithmetic.
+    Formula(BulkFormula),
+    /// By slot: child index or [`STRAY`].
+    Slots { modulus: i32, children: Vec<u32> },
+    /// By stretch of hashes, ascending: last hash; child index or [`STRAY`].
+    Stretches { last_hashes: Vec<RoutingHash>, children: Vec<u32> },
+}
+
+/// Precomputed numbers.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct BulkRouting {
+pub(crate) struct BulkFormula {
     /// `ceil(2^64 / modulus)`; 0 for the modulus 1, whose remainders are all 0.
     inverse: u64,
     shards: u64,
@@ -29,8 +42,11 @@ pub(crate) struct BulkRouting {
 
 impl SplitRouting {
     /// The same routing for many hashes: [`SplitRouting::child_from`] the source shard with index `source`, or, without
-    /// one, [`SplitRouting::child_of`].
+    /// one, [`SplitRouting::child_of`]. Under tables this is linear in slots or stretches, with 4 or 8 bytes each.
     pub(crate) fn bulk(&self, source: Option<usize>) -> BulkRouting {
+        if let Some(tables) = self.tables() {
+            return self.bulk_table(tables, source);
+        }
         let merged = self.spec().from > 1;
         // Where shards are merged, what a document must belong to are source shards.
         let (router, shards) = if merged { (self.before(), self.sources()) } else { (self.after(), self.children()) };
@@ -41,18 +57,70 @@ impl SplitRouting {
         let into = u32::try_from(shards.len()).unwrap_or(u32::MAX);
         let (modulus, shards) = match router {
             Router::Elasticsearch(router) => (router.number_of_routing_shards(), router.number_of_shards()),
-            Router::Modulo(router) => (router.number_of_shards(), router.number_of_shards()),
+            router => (router.number_of_shards(), router.number_of_shards()),
         };
         let (modulus, half) = (u64::from(modulus.max(1)), 1u64 << 31);
         let bias = half.next_multiple_of(modulus).cast_signed();
         let inverse = (u64::MAX / modulus).wrapping_add(1);
-        BulkRouting { inverse, shards: u64::from(shards), bias, first, stride, into, merged }
+        BulkRouting::Formula(BulkFormula { inverse, shards: u64::from(shards), bias, first, stride, into, merged })
+    }
+
+    fn bulk_table(&self, tables: &TableSplit, source: Option<usize>) -> BulkRouting {
+        let own = source.filter(|_| self.sources().len() > 1).and_then(|source| self.sources().get(source));
+        let child = |before: ShardNumber, after: ShardNumber| {
+            let owned = own.map_or_else(|| self.sources().binary_search(&before).is_ok(), |&own| own == before);
+            let child = if owned { self.child_index(after) } else { None };
+            child.and_then(|child| u32::try_from(child).ok()).unwrap_or(STRAY)
+        };
+        match overlay(tables.before(), tables.after()) {
+            Some(Overlay::Slots(cells)) => BulkRouting::Slots {
+                modulus: i32::try_from(cells.len()).unwrap_or(i32::MAX),
+                children: cells.into_iter().map(|(before, after)| child(before, after)).collect(),
+            },
+            Some(Overlay::Stretches(cells)) => {
+                let (mut last_hashes, mut children) =
+                    (Vec::with_capacity(cells.len()), Vec::with_capacity(cells.len()));
+                for (last, before, after) in cells {
+                    let child = child(before, after);
+                    match (last_hashes.last_mut(), children.last()) {
+                        (Some(hash), Some(&same)) if same == child => *hash = last,
+                        _ => {
+                            last_hashes.push(last);
+                            children.push(child);
+                        }
+                    }
+                }
+                BulkRouting::Stretches { last_hashes, children }
+            }
+            // A TableSplit has tables that fit each other.
+            None => BulkRouting::Stretches { last_hashes: Vec::new(), children: Vec::new() },
+        }
     }
 }
 
 impl BulkRouting {
     /// Child index of each hash, partition offset included; [`STRAY`] where the document belongs to another shard.
-    pub(crate) fn children(&self, hashes: &[RoutingHash], children: &mut [u32]) {
+    pub(crate) fn children(&self, hashes: &[RoutingHash], to: &mut [u32]) {
+        match self {
+            BulkRouting::Formula(formula) => formula.children(hashes, to),
+            BulkRouting::Slots { modulus, children } => {
+                for (to, &hash) in to.iter_mut().zip(hashes) {
+                    let slot = hash.rem_euclid(*modulus).cast_unsigned() as usize;
+                    *to = children.get(slot).copied().unwrap_or(STRAY);
+                }
+            }
+            BulkRouting::Stretches { last_hashes, children } => {
+                for (to, &hash) in to.iter_mut().zip(hashes) {
+                    let stretch = last_hashes.partition_point(|&last| last < hash);
+                    *to = children.get(stretch).copied().unwrap_or(STRAY);
+                }
+            }
+        }
+    }
+}
+
+impl BulkFormula {
+    fn children(&self, hashes: &[RoutingHash], children: &mut [u32]) {
         // Several loops, so that neither asks in each round which one it is.
         if self.merged {
             for (child, &hash) in children.iter_mut().zip(hashes) {

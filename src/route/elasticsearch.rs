@@ -89,37 +89,6 @@ impl ElasticsearchModulo {
     }
 }
 
-/// A routing function with its numbers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Router {
-    /// Scaled modulo.
-    Elasticsearch(Elasticsearch),
-    /// Plain modulo.
-    Modulo(ElasticsearchModulo),
-}
-
-impl Router {
-    /// Shard of a document. `hash`: [`super::routing_hash`] of its effective routing (`_routing` where present, else
-    /// the id); `partition_offset`: 0, or [`partition_offset`] where routing_partition_size exceeds 1.
-    #[inline]
-    #[must_use]
-    pub fn shard(&self, hash: RoutingHash, partition_offset: i32) -> ShardNumber {
-        match self {
-            Router::Elasticsearch(router) => router.shard(hash, partition_offset),
-            Router::Modulo(router) => router.shard(hash, partition_offset),
-        }
-    }
-
-    /// Shards of the index.
-    #[must_use]
-    pub fn number_of_shards(&self) -> u32 {
-        match self {
-            Router::Elasticsearch(router) => router.number_of_shards(),
-            Router::Modulo(router) => router.number_of_shards(),
-        }
-    }
-}
-
 /// `floorMod(hash(id), routing_partition_size)`: which of the shards of a routing value a document goes to. 0 for the
 /// sizes 0 and 1, which mean that the index is not partitioned.
 #[inline]

@@ -1,5 +1,8 @@
 //! Why numbers of shards do not fit together.
 
+use super::ShardNumber;
+use super::slots::SlotError;
+use super::solr::RangeError;
 use super::split::MAX_CHILDREN;
 
 /// Why numbers of shards do not fit together: what was asked, why it cannot be, and what could be asked instead.
@@ -146,6 +149,88 @@ pub enum RouteError {
         legal: Vec<u32>,
     },
 
+    /// Ranges of hashes do not fit.
+    #[error(transparent)]
+    Ranges(#[from] RangeError),
+
+    /// Slots do not fit.
+    #[error(transparent)]
+    Slots(Box<SlotError>),
+
+    /// The routing function works by a table, and numbers alone were given.
+    #[error("{function} routing needs a table: numbers of shards do not say which shard has which hashes")]
+    TableNeeded {
+        /// Name of the function.
+        function: &'static str,
+    },
+
+    /// Two tables cannot be laid over each other.
+    #[error("a table of {before} does not become one of {after}: both must be of one kind, and of as many slots")]
+    OtherTable {
+        /// Kind of the one.
+        before: String,
+        /// Kind of the other.
+        after: String,
+    },
+
+    /// The table does not have the source shard.
+    #[error("the routing table has no shard {shard}; it has {}", list(known))]
+    TableSource {
+        /// The shard number as given.
+        shard: ShardNumber,
+        /// Shards of the table.
+        known: Vec<ShardNumber>,
+    },
+
+    /// Shards that go together do not go to one.
+    #[error(
+        "shards {} go to {} under the new table; of several shards all documents must go to one",
+        list(sources),
+        list(children)
+    )]
+    TableMerge {
+        /// The shards.
+        sources: Vec<ShardNumber>,
+        /// Where their documents go.
+        children: Vec<ShardNumber>,
+    },
+
+    /// Only slots know partitions.
+    #[error("{function} routing has no routing_partition_size, and {routing_partition_size} was given; leave it away")]
+    TablePartition {
+        /// Name of the function.
+        function: &'static str,
+        /// As given.
+        routing_partition_size: u32,
+    },
+
+    /// A cut is for tables of another kind.
+    #[error("{cut} is not for {function} routing; it is for {wanted}")]
+    OtherCut {
+        /// The cut in words.
+        cut: &'static str,
+        /// Name of the function of the table.
+        function: &'static str,
+        /// What the cut is for.
+        wanted: &'static str,
+    },
+
+    /// A cut along measured loads was asked for, and nothing was measured.
+    #[error("{cut} needs loads measured over the shard's documents, and none were given")]
+    NotMeasured {
+        /// The cut in words.
+        cut: &'static str,
+    },
+
+    /// All shards of an index at once cannot be changed under the function.
+    #[error(
+        "an index under {function} routing cannot be changed as a whole: shards of a ring have documents for many nodes; split its          shards one by one with a ring before and one after"
+    )]
+    WholeTable {
+        /// Name of the function.
+        function: &'static str,
+    },
+
     /// routing_partition_size is out of bounds.
     #[error(
         "routing_partition_size {routing_partition_size} is not 1, and not between 1 and {limit}; it is in the settings of the index"
@@ -156,6 +241,15 @@ pub enum RouteError {
         /// Largest that is possible.
         limit: u32,
     },
+}
+
+impl From<SlotError> for RouteError {
+    fn from(error: SlotError) -> RouteError {
+        match error {
+            SlotError::Route(error) => error,
+            error => RouteError::Slots(Box::new(error)),
+        }
+    }
 }
 
 /// Numbers as a list that fits a line.

@@ -8,7 +8,10 @@
 use std::fmt;
 use std::iter::Sum;
 
-use super::{Elasticsearch, ElasticsearchModulo, Router, RoutingHash, ShardNumber};
+use super::solr::{composite_id_hash, plain_id_hash};
+use super::{
+    Elasticsearch, ElasticsearchModulo, Router, RoutingHash, RoutingTable, ShardNumber, ketama_hash, routing_hash,
+};
 
 /// Hashes in the space: 2^32.
 pub const HASHES: u64 = 1 << 32;
@@ -19,14 +22,44 @@ pub const HASHES: u64 = 1 << 32;
 pub enum HashFunction {
     /// [`super::routing_hash`]: murmur3 x86 32-bit, seed 0, over UTF-16 LE.
     Murmur3Utf16,
+    /// [`super::solr::composite_id_hash`]: murmur3 x86 32-bit, seed 0, over UTF-8, of the parts of an id.
+    SolrCompositeId,
+    /// [`super::solr::plain_id_hash`]: murmur3 x86 32-bit, seed 0, over UTF-8.
+    SolrPlainId,
     /// [`super::ketama_hash`]: the first four bytes of MD5 over UTF-8, low byte first.
     Md5Ketama,
+}
+
+impl HashFunction {
+    /// The function itself.
+    #[must_use]
+    pub fn of_key(self) -> fn(&str) -> RoutingHash {
+        match self {
+            HashFunction::Murmur3Utf16 => routing_hash,
+            HashFunction::SolrCompositeId => composite_id_hash,
+            HashFunction::SolrPlainId => plain_id_hash,
+            HashFunction::Md5Ketama => ketama_hash,
+        }
+    }
+
+    /// Its name: part of the format of hash sidecars, and never used for another function.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            HashFunction::Murmur3Utf16 => "murmur3-x86-32 utf-16le",
+            HashFunction::SolrCompositeId => "murmur3-x86-32 utf-8 composite-id",
+            HashFunction::SolrPlainId => "murmur3-x86-32 utf-8",
+            HashFunction::Md5Ketama => "md5-ketama utf-8",
+        }
+    }
 }
 
 impl fmt::Display for HashFunction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             HashFunction::Murmur3Utf16 => "murmur3 x86 32-bit over UTF-16 LE",
+            HashFunction::SolrCompositeId => "Solr's compositeId hash",
+            HashFunction::SolrPlainId => "murmur3 x86 32-bit over UTF-8",
             HashFunction::Md5Ketama => "ketama's MD5 over UTF-8",
         })
     }
@@ -158,13 +191,59 @@ impl HashTable for Router {
     }
 
     fn shards(&self) -> Vec<ShardNumber> {
-        (0..self.number_of_shards()).collect()
+        match self {
+            Router::Elasticsearch(router) => router.shards(),
+            Router::Modulo(router) => router.shards(),
+            Router::Table(table) => table.shards(),
+        }
     }
 
     fn layout(&self) -> Layout {
         match self {
             Router::Elasticsearch(router) => router.layout(),
             Router::Modulo(router) => router.layout(),
+            Router::Table(table) => table.layout(),
         }
+    }
+
+    fn hash_function(&self) -> HashFunction {
+        match self {
+            Router::Elasticsearch(router) => router.hash_function(),
+            Router::Modulo(router) => router.hash_function(),
+            Router::Table(table) => table.hash_function(),
+        }
+    }
+}
+
+/// Of an index whose routing_partition_size is 1: the partition offset is 0.
+impl HashTable for RoutingTable {
+    fn shard(&self, hash: RoutingHash) -> ShardNumber {
+        RoutingTable::shard(self, hash, 0)
+    }
+
+    fn shards(&self) -> Vec<ShardNumber> {
+        RoutingTable::shards(self)
+    }
+
+    fn layout(&self) -> Layout {
+        match self {
+            RoutingTable::Solr(table) | RoutingTable::SolrPlain(table) => {
+                let mut arcs = Vec::new();
+                // Signed ranges; arcs ascend as unsigned hashes, so those from 0 on come first.
+                let below = table.ranges().iter().filter_map(|entry| Some((entry, entry.range.negative()?)));
+                let above = table.ranges().iter().filter_map(|entry| Some((entry, entry.range.non_negative()?)));
+                for (entry, (min, max)) in above.chain(below) {
+                    let (start, end) = (min.cast_unsigned(), max.cast_unsigned());
+                    push_arc(&mut arcs, HashArc { start, end, shard: entry.shard });
+                }
+                Layout::Arcs(arcs)
+            }
+            RoutingTable::Slots(table) => Layout::Residues { modulus: table.slots() },
+            RoutingTable::Ring(table) => table.layout(),
+        }
+    }
+
+    fn hash_function(&self) -> HashFunction {
+        self.function().hash_function()
     }
 }

@@ -19,8 +19,8 @@ pub(super) fn check_merge(spec: &SplitSpec) -> Result<(), RouteError> {
     }
     let target = source_shards / from;
     let (is_first, first) = match function {
-        RoutingFunction::Elasticsearch => (source_shard.is_multiple_of(from), source_shard / from * from),
         RoutingFunction::ElasticsearchModulo => (source_shard < target, source_shard % target),
+        _ => (source_shard.is_multiple_of(from), source_shard / from * from),
     };
     if is_first { Ok(()) } else { Err(RouteError::FirstSource { source_shard, first, from }) }
 }
@@ -54,7 +54,7 @@ pub(super) fn check_partition_size(spec: &SplitSpec, after: &Router) -> Result<(
     let routing_partition_size = spec.routing_partition_size;
     let limit = match after {
         Router::Elasticsearch(router) => router.number_of_routing_shards().saturating_sub(1).max(1),
-        Router::Modulo(_) => JAVA_INT_MAX,
+        Router::Modulo(_) | Router::Table(_) => JAVA_INT_MAX,
     };
     if (1..=limit).contains(&routing_partition_size) {
         Ok(())

@@ -6,13 +6,23 @@
 //! multiple that divides number_of_routing_shards, a merge to a proper divisor, and number_of_routing_shards stays, unless
 //! the index has one shard: then a split chooses it anew from the target (`MetadataCreateIndexService`).
 //!
+//! Under a table the same is done shard by shard: a split cuts every shard evenly, a merge joins neighbours, and the tables
+//! of both indexes say what leads from one to the other.
+//!
 //! Invariant: every shard of the old index is a source of exactly one part, and every shard of the new one a child of
 //! exactly one.
+
+mod by_table;
+
+use std::sync::Arc;
 
 use serde::Serialize;
 
 use super::legal::divisors;
-use super::{MAX_CHILDREN, RouteError, RoutingFunction, SplitRouting, SplitSpec, default_number_of_routing_shards};
+use super::{
+    Elasticsearch, ElasticsearchModulo, HashTable, MAX_CHILDREN, RouteError, Router, RoutingFunction, RoutingTable,
+    ShardNumber, SplitRouting, SplitSpec, default_number_of_routing_shards,
+};
 
 /// How the documents of a whole index are routed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -28,6 +38,32 @@ pub struct IndexRouting {
 }
 
 impl IndexRouting {
+    /// Of an index that is routed by `table`.
+    #[must_use]
+    pub fn of_table(table: &RoutingTable, routing_partition_size: u32) -> IndexRouting {
+        IndexRouting {
+            function: table.function(),
+            number_of_shards: table.number_of_shards(),
+            number_of_routing_shards: table.slots(),
+            routing_partition_size,
+        }
+    }
+
+    /// From hash to shard.
+    ///
+    /// # Errors
+    /// [`RouteError`] if the numbers do not fit together; [`RouteError::TableNeeded`].
+    pub fn router(&self) -> Result<Router, RouteError> {
+        Ok(match self.function {
+            RoutingFunction::Elasticsearch => {
+                let routing_shards = self.routing_shards().unwrap_or(self.number_of_shards);
+                Router::Elasticsearch(Elasticsearch::new(self.number_of_shards, routing_shards)?)
+            }
+            RoutingFunction::ElasticsearchModulo => Router::Modulo(ElasticsearchModulo::new(self.number_of_shards)?),
+            function => return Err(RouteError::TableNeeded { function: function.name() }),
+        })
+    }
+
     /// Checks that the numbers fit together.
     ///
     /// # Errors
@@ -57,7 +93,7 @@ impl IndexRouting {
                 self.number_of_routing_shards
                     .unwrap_or_else(|| default_number_of_routing_shards(self.number_of_shards)),
             ),
-            RoutingFunction::ElasticsearchModulo => None,
+            _ => None,
         }
     }
 }
@@ -93,6 +129,7 @@ pub struct Resize {
     before: IndexRouting,
     after: IndexRouting,
     parts: Vec<SplitRouting>,
+    tables: Option<(Arc<RoutingTable>, Arc<RoutingTable>)>,
 }
 
 impl Resize {
@@ -190,8 +227,8 @@ impl Resize {
         };
         let number_of_parts = shards / spec.from;
         let step = match spec.function {
-            RoutingFunction::Elasticsearch => spec.from,
             RoutingFunction::ElasticsearchModulo => 1,
+            _ => spec.from,
         };
         let mut parts = Vec::with_capacity(number_of_parts as usize);
         parts.push(first);
@@ -199,7 +236,7 @@ impl Resize {
             parts.push(SplitRouting::new(SplitSpec { source_shard: part * step, ..spec })?);
         }
         let before = IndexRouting { number_of_routing_shards: before.routing_shards(), ..before };
-        Ok(Resize { operation, before, after, parts })
+        Ok(Resize { operation, before, after, parts, tables: None })
     }
 
     /// What is done.
@@ -218,6 +255,30 @@ impl Resize {
     #[must_use]
     pub fn after(&self) -> &IndexRouting {
         &self.after
+    }
+
+    /// The table of the index as it will be, if it is routed by one.
+    #[must_use]
+    pub fn table_after(&self) -> Option<&Arc<RoutingTable>> {
+        self.tables.as_ref().map(|(_, after)| after)
+    }
+
+    /// Shards of the index as it is, ascending.
+    #[must_use]
+    pub fn shards_before(&self) -> Vec<ShardNumber> {
+        match &self.tables {
+            Some((before, _)) => HashTable::shards(&**before),
+            None => (0..self.before.number_of_shards).collect(),
+        }
+    }
+
+    /// Shards of the index as it will be, ascending.
+    #[must_use]
+    pub fn shards_after(&self) -> Vec<ShardNumber> {
+        match &self.tables {
+            Some((_, after)) => HashTable::shards(&**after),
+            None => (0..self.after.number_of_shards).collect(),
+        }
     }
 
     /// The parts, ascending by their first source shard.

@@ -1,20 +1,26 @@
 //! From one shard to its children, or from several shards to the one they become: which numbers they have, which are
 //! legal, which child a hash belongs to.
 //!
-//! Input: a [`SplitSpec`]. Output: a [`SplitRouting`], whose numbers were checked as Elasticsearch checks them
-//! (`IndexMetadata.getRoutingFactor`, `assertSplitMetadata`, `selectShrinkShards`, `Builder.build`): one number of
+//! Input: a [`SplitSpec`], or a [`TableSplit`] where the index is routed by a table. Output: a [`SplitRouting`], whose
+//! numbers were checked as Elasticsearch checks them (`IndexMetadata.getRoutingFactor`, `assertSplitMetadata`, `selectShrinkShards`, `Builder.build`): one number of
 //! shards is a multiple of the other, and under scaled modulo the larger divides number_of_routing_shards. A one-shard
 //! source may go to any number of children, because number_of_routing_shards is then chosen anew from the target. k = 1
 //! is a clone.
 //!
 //! Invariants: shard s of n has the children s·k … s·k+k-1 under scaled modulo and s, s+n, s+2n … under plain modulo.
-//! A merge is the inverse: shard t of n is made of t·k … t·k+k-1, or of t, t+n, t+2n …
+//! A merge is the inverse: shard t of n is made of t·k … t·k+k-1, or of t, t+n, t+2n … Under tables the children are the
+//! shards that have the source's hashes afterwards.
+
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
 use super::elasticsearch::check_number_of_shards;
 use super::legal::{check_merge, check_partition_size, routing_shards};
-use super::{Elasticsearch, ElasticsearchModulo, RouteError, Router, RoutingHash, ShardNumber, partition_offset};
+use super::{
+    Elasticsearch, ElasticsearchModulo, RouteError, Router, RoutingFunction, RoutingHash, ShardNumber, TableSplit,
+    partition_offset,
+};
 
 /// Most children of one shard: child indexes are 16 bits wide in [`crate::partition::Assignment`], and one value
 /// stands for no child.
@@ -22,36 +28,6 @@ pub const MAX_CHILDREN: u32 = 65_534;
 
 /// Elasticsearch's own bound on number_of_shards, unless `-Des.index.max_number_of_shards` raises it.
 const USUAL_MAX_SHARDS: u32 = 1024;
-
-/// Name of a routing function.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum RoutingFunction {
-    /// Scaled modulo.
-    #[default]
-    Elasticsearch,
-    /// Plain modulo (indices created by Elasticsearch 9.4 and later).
-    ElasticsearchModulo,
-}
-
-impl RoutingFunction {
-    /// Name of the hash that it takes: part of the format of hash sidecars, bound to the vectors in `data/vectors`.
-    #[must_use]
-    pub fn hash_name(self) -> &'static str {
-        match self {
-            RoutingFunction::Elasticsearch | RoutingFunction::ElasticsearchModulo => "murmur3-x86-32 utf-16le",
-        }
-    }
-
-    /// Its name, as in options and JSON.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            RoutingFunction::Elasticsearch => "elasticsearch",
-            RoutingFunction::ElasticsearchModulo => "elasticsearch-modulo",
-        }
-    }
-}
 
 /// What a split asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -97,15 +73,48 @@ pub struct SplitRouting {
     children: Vec<ShardNumber>,
     before: Router,
     after: Router,
+    tables: Option<TableSplit>,
 }
 
 impl SplitRouting {
+    /// By tables. [`SplitRouting::spec`] then says how many shards they have and which ones are concerned.
+    ///
+    /// # Errors
+    /// [`RouteError::NumberOfShards`] if a table has more shards than can be counted.
+    pub fn by_tables(tables: TableSplit) -> Result<SplitRouting, RouteError> {
+        let count = |shards: usize| {
+            u32::try_from(shards).map_err(|_| RouteError::NumberOfShards { number_of_shards: shards as u64 })
+        };
+        let (sources, children) = (tables.sources().to_vec(), tables.children().to_vec());
+        let spec = SplitSpec {
+            function: tables.before().function(),
+            from: count(sources.len())?,
+            into: count(children.len())?,
+            source_shards: tables.before().number_of_shards(),
+            source_shard: sources.first().copied().unwrap_or_default(),
+            number_of_routing_shards: tables.before().slots(),
+            routing_partition_size: tables.routing_partition_size(),
+        };
+        let [before, after] = [tables.before(), tables.after()].map(|table| Router::Table(Arc::clone(table)));
+        Ok(SplitRouting { spec, sources, children, before, after, tables: Some(tables) })
+    }
+
+    /// The tables, if it is by tables.
+    #[must_use]
+    pub fn tables(&self) -> Option<&TableSplit> {
+        self.tables.as_ref()
+    }
+
     /// Checks `spec`.
     ///
     /// # Errors
-    /// [`RouteError`]: what does not fit, why, and which numbers would.
+    /// [`RouteError`]: what does not fit, why, and which numbers would; [`RouteError::TableNeeded`] for a function that has
+    /// a table.
     pub fn new(spec: SplitSpec) -> Result<SplitRouting, RouteError> {
         let SplitSpec { function, from, into, source_shards, source_shard, .. } = spec;
+        if function.has_table() {
+            return Err(RouteError::TableNeeded { function: function.name() });
+        }
         if !(1..=MAX_CHILDREN).contains(&into) {
             return Err(RouteError::Children { into });
         }
@@ -116,32 +125,31 @@ impl SplitRouting {
         check_merge(&spec)?;
         let wide = u64::from(source_shards / from) * u64::from(into);
         let target = check_number_of_shards(wide)?.cast_unsigned();
-        let (before, after) = match function {
-            RoutingFunction::Elasticsearch => {
-                let routing_shards = routing_shards(&spec, target)?;
-                (
-                    Router::Elasticsearch(Elasticsearch::new(source_shards, routing_shards)?),
-                    Router::Elasticsearch(Elasticsearch::new(target, routing_shards)?),
-                )
-            }
-            RoutingFunction::ElasticsearchModulo => (
+        let scaled = function == RoutingFunction::Elasticsearch;
+        let (before, after) = if scaled {
+            let routing_shards = routing_shards(&spec, target)?;
+            (
+                Router::Elasticsearch(Elasticsearch::new(source_shards, routing_shards)?),
+                Router::Elasticsearch(Elasticsearch::new(target, routing_shards)?),
+            )
+        } else {
+            (
                 Router::Modulo(ElasticsearchModulo::new(source_shards)?),
                 Router::Modulo(ElasticsearchModulo::new(target)?),
-            ),
+            )
         };
         check_partition_size(&spec, &after)?;
         // Neighbours under scaled modulo, strided under plain modulo.
-        let (sources, children): (Vec<ShardNumber>, Vec<ShardNumber>) = match function {
-            RoutingFunction::Elasticsearch => {
-                let child = source_shard / from * into;
-                ((0..from).map(|nth| source_shard + nth).collect(), (0..into).map(|nth| child + nth).collect())
-            }
-            RoutingFunction::ElasticsearchModulo => (
+        let (sources, children): (Vec<ShardNumber>, Vec<ShardNumber>) = if scaled {
+            let child = source_shard / from * into;
+            ((0..from).map(|nth| source_shard + nth).collect(), (0..into).map(|nth| child + nth).collect())
+        } else {
+            (
                 (0..from).map(|nth| source_shard + nth * target).collect(),
                 (0..into).map(|nth| source_shard + nth * source_shards).collect(),
-            ),
+            )
         };
-        Ok(SplitRouting { spec, sources, children, before, after })
+        Ok(SplitRouting { spec, sources, children, before, after, tables: None })
     }
 
     /// What was asked for.
@@ -180,11 +188,12 @@ impl SplitRouting {
         &self.after
     }
 
-    /// number_of_routing_shards of the children's index, given or default; `None` for plain modulo, which has none.
+    /// number_of_routing_shards of the children's index, given or default; `None` for functions that have none.
     #[must_use]
     pub fn number_of_routing_shards(&self) -> Option<u32> {
         match &self.after {
             Router::Elasticsearch(router) => Some(router.number_of_routing_shards()),
+            Router::Table(table) => table.slots(),
             Router::Modulo(_) => None,
         }
     }
@@ -210,14 +219,19 @@ impl SplitRouting {
     #[inline]
     pub fn child_of(&self, hash: RoutingHash, partition_offset: i32) -> Result<usize, ShardNumber> {
         let SplitSpec { from, into, source_shards, source_shard, .. } = self.spec;
-        if from > 1 {
+        if from > 1 || self.tables.is_some() {
             let owner = self.before.shard(hash, partition_offset);
+            if self.tables.is_some() {
+                let own = self.sources.binary_search(&owner).ok();
+                // Every hash of a source has a child.
+                return own.and_then(|_| self.child_index(self.after.shard(hash, partition_offset))).ok_or(owner);
+            }
             return if self.sources.binary_search(&owner).is_ok() { Ok(0) } else { Err(owner) };
         }
         let shard = self.after.shard(hash, partition_offset);
         let (owner, child) = match self.spec.function {
-            RoutingFunction::Elasticsearch => (shard / into, shard % into),
             RoutingFunction::ElasticsearchModulo => (shard % source_shards, shard / source_shards),
+            _ => (shard / into, shard % into),
         };
         if owner == source_shard { Ok(child as usize) } else { Err(owner) }
     }
@@ -242,6 +256,9 @@ impl SplitRouting {
     /// What an operator should know before documents are routed like this; empty if there is nothing.
     #[must_use]
     pub fn warnings(&self) -> Vec<String> {
+        if let Some(tables) = &self.tables {
+            return tables.warnings();
+        }
         let mut warnings = Vec::new();
         warnings.extend(self.void_partition_warning());
         if self.spec.function == RoutingFunction::ElasticsearchModulo && self.spec.number_of_routing_shards.is_some() {

@@ -1,6 +1,6 @@
 //! The real binary: flags, exit codes, streams, JSON lines, and the main job from the shell.
 
-mod place;
+pub mod place;
 mod refusals;
 mod streams;
 mod usage;

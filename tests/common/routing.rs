@@ -40,6 +40,7 @@ impl Routing {
                 (first..first + into).collect()
             }
             RoutingFunction::ElasticsearchModulo => (0..into).map(|i| source_shard + i * source_shards).collect(),
+            other => panic!("{other:?} has a table"),
         }
     }
 
@@ -81,6 +82,7 @@ pub fn shard(split: &SplitSpec, routing: &str, id: &str) -> u32 {
             let routing_shards = split.number_of_routing_shards.unwrap_or_else(|| default_routing_shards(base));
             modulo(hash, routing_shards) / (routing_shards / shards)
         }
+        other => panic!("{other:?} has a table"),
     }
 }
 

@@ -67,8 +67,8 @@ fn a_directory_that_is_not_the_whole_index_is_refused() {
     );
     drop(prepared);
 
-    bench.write_routing("index", &serde_json::json!({"format": 1, "routing": "slots"}));
-    words(&["\"slots\" is not known"]);
+    bench.write_routing("index", &serde_json::json!({"format": 1, "routing": "stars"}));
+    words(&["\"stars\" is not known"]);
     std::fs::remove_file(index.join("routing.json")).unwrap();
     words(&["no routing.json"]);
 }

@@ -45,6 +45,7 @@ fn parts(bench: &Bench, before: u32, after: u32) -> Vec<Vec<u32>> {
         RoutingFunction::ElasticsearchModulo => {
             (0..before / from).map(|part| (0..from).map(|nth| part + nth * after).collect()).collect()
         }
+        other => panic!("{other:?}"),
     }
 }
 

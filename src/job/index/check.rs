@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use super::plan::policies_of;
 use super::{Inner, open, open_part, unreadable};
@@ -10,7 +11,7 @@ use crate::partition::KeyPolicies;
 use crate::progress::{Cancel, Progress, Stage, Work};
 use crate::publish::layout::{child_name, shard_of};
 use crate::publish::{RealFs, is_manifest, published_sidecars, read_routing};
-use crate::route::{Resize, ShardNumber};
+use crate::route::{IndexRouting, Resize, RouteError, RoutingFunction, RoutingTable, ShardNumber, SlotTable};
 use crate::source::{LockMode, acquire};
 use crate::threads;
 use crate::verify::{Finding, FindingKind, Grade, Ownership, SAMPLE, VerifyJob, VerifyLevel, VerifyReport, verify};
@@ -48,10 +49,33 @@ impl IndexVerifyJob {
             let problem = "has no routing.json, so it cannot be compared with a whole index";
             return Err(Error::Usage(format!("{children} {problem}")));
         };
-        let resize = Resize::between(directory.routing().routing(), routing.routing())?;
+        let (before, partition_size) = (directory.routing(), routing.routing().routing_partition_size);
+        // Elasticsearch's formula is a table too: the even one.
+        let from = match (before.table(), routing.table(), before.routing()) {
+            (None, Some(to), IndexRouting { function: RoutingFunction::Elasticsearch, number_of_shards, .. }) => {
+                let slots = to.slots().filter(|&slots| before.routing().number_of_routing_shards == Some(slots));
+                slots
+                    .map(|slots| SlotTable::even(number_of_shards, slots))
+                    .transpose()
+                    .map_err(RouteError::from)?
+                    .map(|table| Arc::new(RoutingTable::Slots(table)))
+            }
+            (table, ..) => table.cloned(),
+        };
+        let resize = match (&from, routing.table()) {
+            (Some(from), Some(to)) => {
+                if before.routing().routing_partition_size != partition_size {
+                    return Err(Error::Usage(
+                        "their routing_partition_size differs, so one is not made of the other".to_owned(),
+                    ));
+                }
+                Resize::between_tables(from, to, partition_size)?
+            }
+            _ => Resize::between(before.routing(), routing.routing())?,
+        };
         let keys = directory.routing().keys();
         let (mut notes, mut locks) = (Vec::new(), Vec::new());
-        for shard in 0..resize.before().number_of_shards {
+        for shard in resize.shards_before() {
             locks.extend(acquire(&directory.shard(shard), self.lock, &mut notes).map_err(unreadable)?);
         }
         progress.begin(Stage::Verify, Work::default());
@@ -76,13 +100,13 @@ impl IndexVerifyJob {
         }
         progress.end(Stage::Verify);
         let mut report = VerifyReport::of_parts(self.source.clone(), reports);
-        let beyond = self.beyond(resize.after().number_of_shards);
+        let beyond = self.beyond(&resize.shards_after());
         report.findings.splice(0..0, beyond);
         Ok(report)
     }
 
     /// Findings on shards that the set should not have.
-    fn beyond(&self, number_of_shards: u32) -> Vec<Finding> {
+    fn beyond(&self, shards: &[ShardNumber]) -> Vec<Finding> {
         // What cannot be listed was found to be unreadable already.
         let present = std::fs::read_dir(&self.children).into_iter().flatten().flatten();
         let present: BTreeSet<ShardNumber> =
@@ -96,6 +120,6 @@ impl IndexVerifyJob {
             documents: Vec::new(),
             message: "the set has this child, routing does not".to_owned(),
         };
-        present.range(number_of_shards..).copied().map(finding).collect()
+        present.into_iter().filter(|shard| shards.binary_search(shard).is_err()).map(finding).collect()
     }
 }

@@ -155,15 +155,20 @@ impl PreparedIndex {
     /// What staging announces before it makes anything.
     fn record(&self) -> Result<SplitRecord> {
         let resolve = |path: PathBuf| std::fs::canonicalize(&path).map_err(Error::io("resolve", &path));
-        let shards = (0..self.resize.before().number_of_shards).map(|shard| self.directory.shard(shard));
+        let shards = self.resize.shards_before().into_iter().map(|shard| self.directory.shard(shard));
         let source_paths = std::iter::once(self.directory.path().to_path_buf()).chain(shards).map(resolve);
         let Some(first) = self.parts.first() else { return Err(Error::defect("an index without shards was planned")) };
         Ok(SplitRecord {
             operation: self.resize.operation(),
             parts: self.parts.iter().map(|part| part.record.clone()).collect(),
             source_paths: source_paths.collect::<Result<_>>()?,
-            routing: self.options.record(*first.routing.spec(), first.routing.number_of_routing_shards()),
-            routing_file: RoutingFile::new(self.resize.after(), &self.options.keys),
+            routing: self.options.record(&first.routing),
+            routing_file: match self.resize.table_after() {
+                Some(table) => {
+                    RoutingFile::of_table(table, self.resize.after().routing_partition_size, &self.options.keys)
+                }
+                None => RoutingFile::new(self.resize.after(), &self.options.keys),
+            },
             method: self.job.method,
             segments: self.plan.segments,
         })

@@ -36,7 +36,9 @@ pub(super) fn plan_of(
     planned: Vec<Planned>,
     notes: Vec<String>,
 ) -> IndexPlan {
-    let mut warnings = resize.parts().first().map(SplitRouting::warnings).unwrap_or_default();
+    // What tables warn of is what other shards do, and here all are there.
+    let first = resize.parts().first().filter(|part| part.tables().is_none());
+    let mut warnings = first.map(SplitRouting::warnings).unwrap_or_default();
     warnings.extend(anew(resize));
     warnings.extend(notes);
     let (mut parts, mut children, mut readings) = (Vec::new(), Vec::new(), Vec::new());
@@ -110,13 +112,16 @@ pub(super) fn plan_part(
 
 /// A policy's shard must be one that the job makes.
 pub(super) fn check_policies(resize: &Resize, policies: &KeyPolicies) -> Result<()> {
-    let shards = resize.after().number_of_shards;
+    let shards = resize.shards_after();
     for (option, policy) in [("--missing-key", policies.missing), ("--stray", policies.stray)] {
         if let Policy::Child(shard) = policy
-            && shard >= shards
+            && shards.binary_search(&shard).is_err()
         {
-            let last = shards.saturating_sub(1);
-            return Err(Error::Usage(format!("{option} child:{shard}: the new index has the shards 0 to {last}")));
+            let ends = [shards.first(), shards.last()].map(|shard| shard.copied().unwrap_or_default());
+            let [first, last] = ends;
+            return Err(Error::Usage(format!(
+                "{option} child:{shard}: the new index has the shards {first} to {last}"
+            )));
         }
     }
     Ok(())

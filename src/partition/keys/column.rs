@@ -12,12 +12,12 @@ use tantivy::DocId;
 use tantivy::columnar::{Column, ColumnType, DynamicColumn, DynamicColumnHandle};
 use tantivy_sstable::{Dictionary, VoidSSTable};
 
-use super::field::{KeyField, KeyKind};
+use super::field::{KeyField, KeyHash, KeyKind};
 use super::{Key, Seen};
 use crate::error::{Error, Result};
 use crate::partition::bits::Bits;
 use crate::progress::Cancel;
-use crate::route::{RoutingHash, routing_hash};
+use crate::route::RoutingHash;
 use crate::source::{Component, Segment, terms};
 
 const TERMS_PER_CHECK: usize = 1 << 16;
@@ -67,6 +67,8 @@ pub(super) enum ColumnKey {
 /// Keys of one field of one segment.
 pub(super) struct ColumnKeys {
     values: Values,
+    /// Of numbers, as their decimal strings.
+    hash: KeyHash,
     /// Keys hashed.
     pub(super) hashed: u64,
 }
@@ -97,7 +99,7 @@ impl ColumnKeys {
             Some(DynamicColumn::I64(column)) => (Values::Signed(column), 0),
             _ => return Ok(None),
         };
-        Ok(Some(ColumnKeys { values, hashed }))
+        Ok(Some(ColumnKeys { values, hash: field.hash, hashed }))
     }
 
     /// The key of `doc`.
@@ -117,8 +119,8 @@ impl ColumnKeys {
                 Single::None => Key::Missing,
                 Single::Several => Key::Several,
             },
-            Values::Unsigned(column) => decimal(&mut self.hashed, single(column.values_for_doc(doc))),
-            Values::Signed(column) => decimal(&mut self.hashed, single(column.values_for_doc(doc))),
+            Values::Unsigned(column) => decimal(self.hash, &mut self.hashed, single(column.values_for_doc(doc))),
+            Values::Signed(column) => decimal(self.hash, &mut self.hashed, single(column.values_for_doc(doc))),
         })
     }
 
@@ -151,7 +153,7 @@ fn hash_dictionary(
         let text = std::str::from_utf8(terms.key()).map_err(|_| {
             Error::corrupt(path(), format!("value {} of column {:?} is not UTF-8", hashes.len(), field.name))
         })?;
-        hashes.push(routing_hash(text));
+        hashes.push((field.hash)(text));
         if hashes.len().is_multiple_of(TERMS_PER_CHECK) {
             cancel.check()?;
         }
@@ -175,27 +177,27 @@ fn single<T: Copy + PartialEq>(mut values: impl Iterator<Item = T>) -> Single<T>
     }
 }
 
-fn decimal<T: std::fmt::Display>(hashed: &mut u64, value: Single<T>) -> Key {
+fn decimal<T: std::fmt::Display>(hash: KeyHash, hashed: &mut u64, value: Single<T>) -> Key {
     match value {
         Single::None => Key::Missing,
         Single::Several => Key::Several,
         Single::One(number) => {
             *hashed += 1;
-            Key::One(hash_decimal(number))
+            Key::One(hash_decimal(hash, number))
         }
     }
 }
 
-/// Routing hash of a 64-bit number's decimal string.
-pub(super) fn hash_decimal(number: impl std::fmt::Display) -> RoutingHash {
+/// Hash of a 64-bit number's decimal string.
+pub(super) fn hash_decimal(hash: KeyHash, number: impl std::fmt::Display) -> RoutingHash {
     // A sign and 19 digits, or 20 digits.
     let mut buffer = [0u8; 20];
     let mut rest = buffer.as_mut_slice();
     let written = write!(rest, "{number}").is_ok();
     let len = 20 - rest.len();
     match buffer.get(..len).map(std::str::from_utf8) {
-        Some(Ok(text)) if written => routing_hash(text),
-        _ => routing_hash(&number.to_string()),
+        Some(Ok(text)) if written => hash(text),
+        _ => hash(&number.to_string()),
     }
 }
 
@@ -230,14 +232,15 @@ pub(in crate::partition) fn number_at(column: &Column<u64>, doc: DocId) -> Optio
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::route::routing_hash;
 
     #[test]
     fn numbers_hash_as_their_decimal_string() {
         for number in [0, 7, 10, 1234567890, u64::MAX] {
-            assert_eq!(hash_decimal(number), routing_hash(&number.to_string()));
+            assert_eq!(hash_decimal(routing_hash, number), routing_hash(&number.to_string()));
         }
         for number in [0, -1, i64::MIN, i64::MAX] {
-            assert_eq!(hash_decimal(number), routing_hash(&number.to_string()));
+            assert_eq!(hash_decimal(routing_hash, number), routing_hash(&number.to_string()));
         }
     }
 

@@ -5,6 +5,7 @@ use tantivy::schema::{Field, FieldType, Schema};
 
 use super::{KeyPlane, KeySpec, column};
 use crate::error::{Error, Result};
+use crate::route::{RoutingHash, routing_hash};
 use crate::source::{Segment, Source};
 
 /// The tokenizer that makes one term of a value, unchanged. Its name is part of tantivy's format: a column or a term
@@ -34,7 +35,12 @@ pub(in crate::partition) struct KeyField {
     terms: bool,
     /// Its values are stored.
     pub(in crate::partition) stored: bool,
+    /// How its strings become hashes.
+    pub(in crate::partition) hash: KeyHash,
 }
+
+/// From a key to a hash of 32 bits.
+pub(in crate::partition) type KeyHash = fn(&str) -> RoutingHash;
 
 /// The fields of a [`KeySpec`], resolved.
 #[derive(Clone, Debug)]
@@ -46,16 +52,16 @@ pub(in crate::partition) struct KeyFields {
 impl KeyFields {
     /// # Errors
     /// [`Error::Field`] if a field does not exist or cannot give exact keys.
-    pub(in crate::partition) fn resolve(source: &Source, spec: &KeySpec) -> Result<KeyFields> {
-        let resolve = |name: &str| KeyField::resolve(&source.schema(), name);
+    pub(in crate::partition) fn resolve(source: &Source, spec: &KeySpec, hash: KeyHash) -> Result<KeyFields> {
+        let resolve = |name: &str| KeyField::resolve(&source.schema(), name, hash);
         Ok(KeyFields { id: resolve(&spec.key)?, routing: spec.routing_field.as_deref().map(resolve).transpose()? })
     }
 }
 
 impl KeyField {
-    fn resolve(schema: &Schema, name: &str) -> Result<KeyField> {
+    fn resolve(schema: &Schema, name: &str, hash: KeyHash) -> Result<KeyField> {
         let found = match schema.get_field(name) {
-            Ok(field) => KeyField::of(schema, field),
+            Ok(field) => KeyField::of(schema, field).map(|field| KeyField { hash, ..field }),
             Err(_) => Err("does not exist"),
         };
         found.map_err(|problem| Error::Field {
@@ -81,7 +87,8 @@ impl KeyField {
         };
         let stored = entry.is_stored();
         if column || terms || stored {
-            return Ok(KeyField { name: entry.name().to_owned(), field, kind, column, terms, stored });
+            let (name, hash) = (entry.name().to_owned(), routing_hash as KeyHash);
+            return Ok(KeyField { name, field, kind, column, terms, stored, hash });
         }
         Err(match (kind, entry.is_indexed() || entry.is_fast()) {
             (KeyKind::Text, true) => {

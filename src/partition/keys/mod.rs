@@ -1,8 +1,8 @@
 //! Reading keys from the cheapest plane that gives them exactly.
 //!
 //! Input: a segment and the fields that decide. Output: for each document the routing hash of its id and of its
-//! routing value, or that there is none, or that there are several. Text hashes as it is, 64-bit integers as their
-//! decimal string. One value repeated within a document is one key. An empty string is a key.
+//! routing value, or that there is none, or that there are several. The hash function is that of the routing function.
+//! Text hashes as it is, 64-bit integers as their decimal string. One value repeated within a document is one key. An empty string is a key.
 //!
 //! Which plane, per segment and field, first that exists (a hash sidecar comes before all of them, see [`super::walk`]):
 //!

@@ -208,7 +208,7 @@ impl<'s> FieldKeys<'s> {
             Some(store) => store,
             None => store.insert(StoreCursor::open(segment)?),
         };
-        let key = store.read(self.field.field, doc)?;
+        let key = store.read(self.field, doc)?;
         if let Key::One(hash) = key {
             self.stored += 1;
             if let Some(slot) = self.hashes.get_mut(doc as usize) {

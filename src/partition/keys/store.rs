@@ -4,12 +4,10 @@ use std::fmt::Write;
 
 use tantivy::DocId;
 use tantivy::directory::OwnedBytes;
-use tantivy::schema::Field;
 use tantivy::store::StoreReader;
 
-use super::Key;
+use super::{Key, KeyField};
 use crate::error::{Error, Result};
-use crate::route::routing_hash;
 use crate::source::{Component, Segment, StoredValue, cannot_read, visit_values};
 
 /// Blocks kept decompressed: documents are asked for in ascending order, so the newest is enough.
@@ -34,7 +32,8 @@ impl<'s> StoreCursor<'s> {
     }
 
     /// The key that `field` of `doc` holds.
-    pub(in crate::partition) fn read(&mut self, field: Field, doc: DocId) -> Result<Key> {
+    pub(in crate::partition) fn read(&mut self, key_field: &KeyField, doc: DocId) -> Result<Key> {
+        let field = key_field.field;
         let path = || self.segment.file(Component::Store);
         let bytes = match &self.current {
             Some((current, bytes)) if *current == doc => bytes,
@@ -67,7 +66,7 @@ impl<'s> StoreCursor<'s> {
             (Some(kind), _) => Err(damaged(&format!("its key field number {} holds {kind}", field.field_id()))),
             (None, 0) => Ok(Key::Missing),
             _ if several => Ok(Key::Several),
-            _ => Ok(Key::One(routing_hash(&self.key))),
+            _ => Ok(Key::One((key_field.hash)(&self.key))),
         }
     }
 

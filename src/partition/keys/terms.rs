@@ -17,7 +17,7 @@ use super::{Key, Seen};
 use crate::error::{Error, Result};
 use crate::partition::bits::Bits;
 use crate::progress::Cancel;
-use crate::route::{RoutingHash, routing_hash};
+use crate::route::RoutingHash;
 use crate::source::dictionary::{Damaged, TermReader};
 use crate::source::{Bytes, Component, Segment};
 
@@ -103,9 +103,9 @@ fn hash_term(segment: &Segment, field: &KeyField, term: &[u8], nth: u64) -> Resu
     };
     let number = || term.try_into().map(u64::from_be_bytes).map_err(|_| damaged("not a number of eight bytes"));
     Ok(match field.kind {
-        KeyKind::Text => routing_hash(std::str::from_utf8(term).map_err(|_| damaged("not UTF-8"))?),
-        KeyKind::Unsigned => hash_decimal(number()?),
-        KeyKind::Signed => hash_decimal(u64_to_i64(number()?)),
+        KeyKind::Text => (field.hash)(std::str::from_utf8(term).map_err(|_| damaged("not UTF-8"))?),
+        KeyKind::Unsigned => hash_decimal(field.hash, number()?),
+        KeyKind::Signed => hash_decimal(field.hash, u64_to_i64(number()?)),
     })
 }
 

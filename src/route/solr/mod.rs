@@ -47,7 +47,7 @@ pub use composite::{composite_id_hash, route_key_range};
 pub use error::RangeError;
 pub use hash::plain_id_hash;
 pub use partition::{Rounding, SplitFuzz, partition_range, partition_range_with_fuzz};
-pub use prefix::{PrefixHistogram, PrefixSplit};
+pub use prefix::{PrefixHistogram, PrefixSplit, prefix_first_hash, prefix_last_hash};
 pub use range::HashRange;
 pub use split::SubRanges;
 pub use table::{HashRanges, ShardRange};

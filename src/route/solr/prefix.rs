@@ -16,8 +16,8 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
 use super::{HashRange, RangeError, SubRanges, composite_id_hash, route_key_range};
-use crate::route::balance;
 use crate::route::split::MAX_CHILDREN;
+use crate::route::{RoutingHash, balance};
 
 /// Documents, or bytes, per range of a prefix.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -46,12 +46,7 @@ impl PrefixHistogram {
     /// Counts a document: `load` is 1, or its bytes. An id without a route key, or with one that decides no bits, counts
     /// for the group of hashes with its 16 high bits; Solr leaves it out.
     pub fn add(&mut self, id: &str, load: u64) {
-        let hash = composite_id_hash(id);
-        let range = match route_key_range(id) {
-            Ok(range) if id.contains('!') && range != HashRange::FULL => range,
-            _ => HashRange::prefix_group(hash),
-        };
-        self.add_range(range, load);
+        self.add_range(prefix_range(id), load);
     }
 
     /// Counts documents of a prefix whose range is known.
@@ -107,6 +102,27 @@ impl PrefixHistogram {
         let (loads, cut) = spread(&ranges, &inside);
         Ok(PrefixSplit { pieces: SubRanges::new(parent, ranges)?, loads, cut })
     }
+}
+
+/// What [`PrefixHistogram::add`] counts an id for.
+pub(super) fn prefix_range(id: &str) -> HashRange {
+    match route_key_range(id) {
+        Ok(range) if id.contains('!') && range != HashRange::FULL => range,
+        _ => HashRange::prefix_group(composite_id_hash(id)),
+    }
+}
+
+/// First hash of the prefix of `id`, as [`PrefixHistogram::add`] counts it: a measuring tape for readers that keep a hash
+/// per document.
+#[must_use]
+pub fn prefix_first_hash(id: &str) -> RoutingHash {
+    prefix_range(id).min_hash()
+}
+
+/// Last hash of the prefix of `id`. See [`prefix_first_hash`].
+#[must_use]
+pub fn prefix_last_hash(id: &str) -> RoutingHash {
+    prefix_range(id).max_hash()
 }
 
 /// Ranges that overlap, joined, with the sum of their loads; ascending. A range that is all of `parent` is cut wherever

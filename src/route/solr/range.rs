@@ -80,18 +80,28 @@ impl HashRange {
         HashRange::new(self.min.max(other.min), self.max.min(other.max)).ok()
     }
 
+    /// First and last of its hashes below 0.
+    pub(in crate::route) fn negative(&self) -> Option<(RoutingHash, RoutingHash)> {
+        (self.min < 0).then(|| (self.min, self.max.min(-1)))
+    }
+
+    /// First and last of its hashes from 0 on.
+    pub(in crate::route) fn non_negative(&self) -> Option<(RoutingHash, RoutingHash)> {
+        (self.max >= 0).then(|| (self.min.max(0), self.max))
+    }
+
     /// The hashes of both, and those between.
-    pub(super) fn join(&self, other: &HashRange) -> HashRange {
+    pub(in crate::route) fn join(&self, other: &HashRange) -> HashRange {
         HashRange { min: self.min.min(other.min), max: self.max.max(other.max) }
     }
 
     /// What precedes `other` within `self`.
-    pub(super) fn before(&self, other: &HashRange) -> Option<HashRange> {
+    pub(in crate::route) fn before(&self, other: &HashRange) -> Option<HashRange> {
         HashRange::new(self.min, other.min.checked_sub(1)?).ok()
     }
 
     /// What follows `other` within `self`.
-    pub(super) fn after(&self, other: &HashRange) -> Option<HashRange> {
+    pub(in crate::route) fn after(&self, other: &HashRange) -> Option<HashRange> {
         HashRange::new(other.max.checked_add(1)?, self.max).ok()
     }
 }
