@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
-use crate::partition::{Census, KeyReading, SegmentMode};
+use crate::partition::{Census, KeyReading, Placement, SegmentMode};
 use crate::route::{IndexRouting, Operation, ShardNumber, SplitSpec};
 
 pub(crate) use predict::{predict_linked, predict_rewritten};
@@ -64,7 +64,11 @@ pub struct Plan {
     pub routing: SplitSpec,
     /// number_of_routing_shards that is used (given or default); `None` for plain modulo.
     pub number_of_routing_shards: Option<u32>,
-    /// The id field.
+    /// What decides where documents go, if it is not the hash of a key. Then of `routing` only the number of children holds.
+    #[serde(skip_serializing_if = "Placement::is_hash")]
+    pub placement: Placement,
+    /// The id field; empty where no key decides.
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub key: String,
     /// The field of custom routing values.
     pub routing_field: Option<String>,

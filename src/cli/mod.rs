@@ -7,6 +7,8 @@
 //! | file | what |
 //! |---|---|
 //! | `args`, `writing` | the command and the flags that several commands share |
+//! | `by` | how documents are placed without a key |
+//! | `saved` | plans that are written down and run later |
 //! | `plan`, `split`, `verify`, `recover`, `inspect`, `index_hashes` | one command each: its flags, its call, its text |
 //! | `index` | `merge` and `clone`, and what `plan` and `split` do with an index directory |
 //! | `console` | where output goes: stdout, stderr, closed pipes |
@@ -17,6 +19,7 @@
 //! | `exit` | exit codes |
 
 mod args;
+mod by;
 mod console;
 mod exit;
 mod findings;
@@ -29,6 +32,7 @@ mod json;
 mod plan;
 mod progress;
 mod recover;
+mod saved;
 mod split;
 mod verify;
 mod writing;

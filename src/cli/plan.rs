@@ -1,22 +1,27 @@
 //! `shardsplit plan`: what `split`, `merge` or `clone` would do with the same flags.
 
 use std::fmt::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use shardsplit::Result;
+use shardsplit::error::{Error, Result};
 use shardsplit::job::{Change, IndexJob, Job};
-use shardsplit::partition::{KeyPlane, KeyPolicies, KeyReading, SegmentMode};
+use shardsplit::partition::{KeyPlane, KeyPolicies, KeyReading, Placement, SegmentMode};
 use shardsplit::plan::{Method, Plan};
 use shardsplit::route::{Operation, ShardNumber, SplitSpec};
 
 use super::args::{self, IndexArgs, PolicyArgs, RoutingArgs};
+use super::by::ByArgs;
 use super::console::Console;
 use super::exit::Exit;
 use super::human::{self, Align, Table};
 use super::index::{self, Asked};
 use super::interrupt;
+use super::saved::{self, JobPlaceArgs, SavedArgs};
 use super::writing::WritingArgs;
+
+/// Most children whose contents are named.
+const MOST_LABELS: usize = 64;
 
 /// Show what `split`, `merge` or `clone` would do, and write nothing
 ///
@@ -28,6 +33,10 @@ pub(crate) struct PlanArgs {
     /// What to plan [default: split]
     #[arg(long, value_name = "OPERATION")]
     operation: Option<OperationArg>,
+    /// Write the plan to a file as well, for `split --plan FILE`: which source, with the checksums of all its files, and
+    /// everything the job was asked. Nothing may stand at FILE
+    #[arg(long, value_name = "FILE", conflicts_with = "plan")]
+    save: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) job: JobArgs,
 }
@@ -46,7 +55,9 @@ enum OperationArg {
 #[derive(Args, Debug)]
 pub(crate) struct JobArgs {
     #[command(flatten)]
-    pub(crate) place: PlaceArgs,
+    pub(crate) place: JobPlaceArgs,
+    #[command(flatten)]
+    pub(crate) saved: SavedArgs,
     /// Number of children of each shard; of a merge, number of shards that are left
     #[arg(long, value_name = "K")]
     pub(crate) into: Option<u32>,
@@ -54,12 +65,14 @@ pub(crate) struct JobArgs {
     ///
     /// Must give exactly one value per document. Cheapest is a string column (fast field), then a raw-indexed field;
     /// any other stored field serves too, but every document must be decompressed for it. `inspect` lists usable fields.
-    /// Needed unless --index is an index directory.
+    /// Needed unless --index is an index directory, or --by says how to do without.
     #[arg(long, value_name = "FIELD", help_heading = "Routing")]
     pub(crate) key: Option<String>,
     /// Field with custom routing values (Elasticsearch's _routing); documents without one go by --key
     #[arg(long, value_name = "FIELD", help_heading = "Routing")]
     pub(crate) routing_field: Option<String>,
+    #[command(flatten)]
+    pub(crate) by: ByArgs,
     #[command(flatten)]
     pub(crate) routing: RoutingArgs,
     #[command(flatten)]
@@ -79,9 +92,20 @@ pub(crate) struct PlaceArgs {
 }
 
 impl JobArgs {
+    /// The job without a key that these flags ask for.
+    pub(crate) fn placed_job(&self, place: &PlaceArgs, placement: Placement) -> Result<Job> {
+        if self.key.is_some() || self.routing_field.is_some() || self.routing.given() {
+            return Err(Error::Usage(
+                "--by places documents without a key: leave --key, --routing-field and all numbers of shards away"
+                    .to_owned(),
+            ));
+        }
+        let into = placement.number_of_shards()?;
+        Ok(Job { placement, ..self.shard_job(place, into, "") })
+    }
+
     /// The job on a single shard that these flags ask for.
-    pub(crate) fn shard_job(&self, into: u32, key: &str) -> Job {
-        let place = &self.place;
+    pub(crate) fn shard_job(&self, place: &PlaceArgs, into: u32, key: &str) -> Job {
         // What both kinds of jobs have in common is said once.
         let IndexJob { method, segments, max_docs_per_segment, verify, threads, .. } =
             self.writing.over(IndexJob::new(&place.index.index, &place.out, Change::Clone));
@@ -90,6 +114,7 @@ impl JobArgs {
             out: place.out.clone(),
             split: self.routing.over(SplitSpec::new(into)),
             keys: args::key_spec(key, self.routing_field.as_deref()),
+            placement: Placement::Hash,
             policies: self.policies.over(KeyPolicies::default()),
             method,
             segments,
@@ -108,29 +133,38 @@ pub(crate) fn run(args: &PlanArgs, console: &Console) -> Result<Exit> {
         Some(OperationArg::Merge) => Operation::Merge,
         Some(OperationArg::Clone) => Operation::Clone,
     };
-    show(&index::asked(&args.job, operation)?, console)
+    if let Some(file) = args.job.saved.file() {
+        return saved::show(file, console);
+    }
+    show_and_save(&index::asked(&args.job, operation)?, args.save.as_deref(), console)
 }
 
 /// Prepares a job and prints its plan: also what `--dry-run` does.
 pub(crate) fn show(asked: &Asked, console: &Console) -> Result<Exit> {
+    show_and_save(asked, None, console)
+}
+
+fn show_and_save(asked: &Asked, save: Option<&Path>, console: &Console) -> Result<Exit> {
     let cancel = interrupt::cancel_on_signal(console);
     let bars = console.bars();
     match asked {
         Asked::Shard(job) => {
             let prepared = job.prepare(&bars, &cancel)?;
             drop(bars);
+            save.map(|file| prepared.save(file)).transpose()?;
             console.result("plan", prepared.plan(), || text(prepared.plan()))?;
         }
         Asked::Index(job) => {
             let prepared = job.prepare(&bars, &cancel)?;
             drop(bars);
+            save.map(|file| prepared.save(file)).transpose()?;
             console.result("index_plan", prepared.plan(), || index::plan_text(prepared.plan()))?;
         }
     }
     Ok(Exit::Done)
 }
 
-fn text(plan: &Plan) -> String {
+pub(super) fn text(plan: &Plan) -> String {
     let mut text = format!("{}\n\n", headline("plan: split", plan));
     let children = plan.children.iter().map(|child| (child.shard, child.docs, child.segments, child.predicted_bytes));
     text.push_str(&children_table("predicted size", children));
@@ -139,9 +173,13 @@ fn text(plan: &Plan) -> String {
     let mut fact = |name: &str, value: String| facts.row([name.to_owned(), value]);
     let (live, deleted) = (human::documents(plan.census.live), human::count(plan.census.deleted));
     fact("source", format!("{live}, {deleted} deleted, {}", human::bytes(plan.source_bytes)));
-    fact("routing", routing(plan));
-    fact("keys", keys(&plan.key_readings));
-    fact("hashed", human::counted(plan.keys_hashed, "key", "keys"));
+    if plan.placement.is_hash() {
+        fact("routing", routing(plan));
+        fact("keys", keys(&plan.key_readings));
+        fact("hashed", human::counted(plan.keys_hashed, "key", "keys"));
+    } else {
+        placed(plan).into_iter().for_each(|(name, value)| fact(&name, value));
+    }
     if let Some(count) = plan.census.duplicate_keys.filter(|&count| count > 0) {
         fact("duplicate keys", format!("{}, each with the key of an earlier one", human::documents(count)));
     }
@@ -157,6 +195,22 @@ fn text(plan: &Plan) -> String {
         let _ = writeln!(text, "warning: {}", human::printable(warning));
     }
     text
+}
+
+/// What decides where no key does, and what each child holds.
+pub(super) fn placed(plan: &Plan) -> Vec<(String, String)> {
+    let mut facts = vec![("placed".to_owned(), human::printable(&plan.placement.to_string()))];
+    let child = |child: usize| (format!("child {child}"), human::printable(&plan.placement.label(child)));
+    let shown = if plan.placement.is_positional() { 0 } else { plan.children.len().min(MOST_LABELS) };
+    facts.extend((0..shown).map(child));
+    if plan.census.overlaps > 0 {
+        let overlaps = human::documents(plan.census.overlaps);
+        facts.push((
+            "overlaps".to_owned(),
+            format!("{overlaps} matched by several queries, each in the first one's child"),
+        ));
+    }
+    facts
 }
 
 /// `rewrite, one segment per child`.

@@ -6,7 +6,9 @@
 use std::path::PathBuf;
 
 use crate::error::{Error, Result};
-use crate::partition::{Assigned, Assigning, DocMap, KeyPolicies, KeySpec, MAX_DOCS_PER_SEGMENT, SegmentMode};
+use crate::partition::{
+    Assigned, Assigning, DocMap, KeyPolicies, KeySpec, MAX_DOCS_PER_SEGMENT, Placement, SegmentMode,
+};
 use crate::plan::{Method, PlannedChild, predict_linked, predict_rewritten};
 use crate::progress::{Cancel, Progress, Stage};
 use crate::publish::{PartRecord, RoutingRecord, SourceLineage, StagedChild, Staging, is_manifest};
@@ -19,6 +21,7 @@ use crate::write::{self, SourceReads, WrittenSegment};
 #[derive(Clone, Debug)]
 pub(super) struct Options {
     pub(super) keys: KeySpec,
+    pub(super) placement: Placement,
     pub(super) policies: KeyPolicies,
     pub(super) method: Method,
     pub(super) segments: SegmentMode,
@@ -44,14 +47,15 @@ impl Options {
 
     /// Routing: sidecars are read first, and hashes are kept to be written beside the children.
     fn assigning<'a>(&'a self, source: &'a Source, routing: &'a SplitRouting) -> Assigning<'a> {
-        let (keys, policies, threads) = (&self.keys, self.policies, self.threads);
-        Assigning { source, keys, routing, policies, threads, read_sidecars: true, keep_hashes: true }
+        let (keys, placement, policies, threads) = (&self.keys, &self.placement, self.policies, self.threads);
+        Assigning { source, keys, routing, placement, policies, threads, read_sidecars: true, keep_hashes: true }
     }
 
     pub(super) fn record(&self, split: SplitSpec, number_of_routing_shards: Option<u32>) -> RoutingRecord {
         RoutingRecord {
             split,
-            number_of_routing_shards,
+            number_of_routing_shards: number_of_routing_shards.filter(|_| self.placement.is_hash()),
+            placement: self.placement.clone(),
             key: self.keys.key.clone(),
             routing_field: self.keys.routing_field.clone(),
             policies: self.policies,
@@ -237,7 +241,12 @@ impl Part {
         let job = VerifyJob {
             source: &self.source,
             children: children.filter_map(|(child, &shard)| Some((shard, staging.child_dir(child)?))).collect(),
-            ownership: Some(Ownership { keys: &options.keys, routing: &self.routing, policies: options.policies }),
+            ownership: Some(Ownership {
+                keys: &options.keys,
+                routing: &self.routing,
+                placement: &options.placement,
+                policies: options.policies,
+            }),
             level: options.verify,
             threads: options.threads,
             sample: SAMPLE,

@@ -114,6 +114,12 @@ impl Group {
         back
     }
 
+    /// Whether routing hashes were given and not taken yet.
+    #[must_use]
+    pub fn has_hashes(&self) -> bool {
+        self.hashes.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+    }
+
     /// Routing hashes of the group's segments, in its order; `None` if none were given or they were taken before.
     #[must_use]
     pub fn take_hashes(&self) -> Option<RoutingHashes> {

@@ -11,7 +11,7 @@ use tantivy::schema::Field;
 use tantivy::termdict::TermDictionary;
 
 use crate::error::{Error, Result};
-use crate::partition::{Assigned, DocMap};
+use crate::partition::{Assigned, DocMap, SegmentHashes};
 use crate::source::{Component, Segment, Source, guard, sidecar_bytes};
 
 /// Look-ups per field and group.
@@ -45,7 +45,8 @@ pub(crate) fn predict_rewritten(source: &Source, map: &DocMap) -> Result<Vec<u64
         }
         for (output, bytes) in group.outputs.iter().zip(predicted) {
             if let Some(child) = children.get_mut(output.child) {
-                *child += bytes + sidecar_bytes(output.num_docs) as f64;
+                let sidecar = if group.has_hashes() { sidecar_bytes(output.num_docs) } else { 0 };
+                *child += bytes + sidecar as f64;
             }
         }
     }
@@ -58,11 +59,11 @@ pub(crate) fn predict_rewritten(source: &Source, map: &DocMap) -> Result<Vec<u64
 pub(crate) fn predict_linked(source: &Source, assigned: &Assigned) -> Vec<u64> {
     let census = &assigned.census;
     let mut children = vec![0u64; census.children.len()];
-    let hashes = assigned.hashes.iter().flat_map(|hashes| &hashes.segments);
-    for ((segment, counts), hashes) in source.segments().iter().zip(&census.segments).zip(hashes) {
+    for (index, (segment, counts)) in source.segments().iter().zip(&census.segments).enumerate() {
+        let hashes = assigned.hashes.as_ref().and_then(|hashes| hashes.segments.get(index));
         // One sidecar, whose first name is in the first child; none where the source has it already.
         let first = children.iter_mut().zip(&counts.children).find(|(_, docs)| **docs > 0);
-        if let (Some((child, _)), None) = (first, hashes.sidecar()) {
+        if let (Some((child, _)), Some(None)) = (first, hashes.map(SegmentHashes::sidecar)) {
             *child += sidecar_bytes(segment.max_doc());
         }
         let bitset = u64::from(segment.max_doc()).div_ceil(64) * 8 + ALIVE_OVERHEAD;

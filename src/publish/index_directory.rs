@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use super::fs::RealFs;
 use super::layout::{MANIFEST, META, ROUTING, child_name, shard_of};
-use super::routing_file::{RoutingFile, read_routing};
+use super::routing_file::{RoutingFile, is_unrouted, read_routing};
 use crate::error::{Error, Result};
 use crate::route::ShardNumber;
 
@@ -119,6 +119,9 @@ pub fn index_of_shard(dir: &Path) -> Result<Option<(PathBuf, RoutingFile, ShardN
     let Ok(real) = std::fs::canonicalize(dir) else { return Ok(None) };
     let shard = real.file_name().and_then(|name| name.to_str()).and_then(shard_of);
     let (Some(shard), Some(parent)) = (shard, real.parent()) else { return Ok(None) };
+    if is_unrouted(&RealFs, parent)? {
+        return Ok(None);
+    }
     let Some(routing) = read_routing(&RealFs, parent)? else { return Ok(None) };
     Ok((shard < routing.routing().number_of_shards).then(|| (parent.to_path_buf(), routing, shard)))
 }
