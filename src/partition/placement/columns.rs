@@ -79,9 +79,9 @@ impl Kind {
         match self {
             Kind::Text => None,
             Kind::U64 => text.parse().ok(),
-            Kind::I64 => text.parse().ok().map(i64_to_u64),
-            Kind::F64 => text.parse().ok().map(f64_to_u64).and_then(float),
-            Kind::Bool => text.parse().ok().map(u64::from),
+            Kind::I64 => text.parse::<i64>().ok().map(i64_to_u64),
+            Kind::F64 => text.parse::<f64>().ok().map(f64_to_u64).and_then(float),
+            Kind::Bool => text.parse::<bool>().ok().map(u64::from),
             Kind::Date => date(text).map(|date| i64_to_u64(date.into_timestamp_nanos())),
         }
     }
