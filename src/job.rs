@@ -21,6 +21,7 @@
 //! ```
 
 mod execute;
+mod explain;
 mod index;
 mod part;
 mod saved;

@@ -15,6 +15,7 @@
 //! | `sidecar` | hash sidecars: chains of splits, damage, `index-hashes` |
 //! | `link_files`, `children` | linked files, and children in the hands of a tantivy writer |
 //! | `keyless` | splits without a key, saved plans |
+//! | `explain`, `predicted` | what plans say of keys, numbers and sizes |
 //! | `whole` | all shards of an index together: split, merge, clone |
 //! | `crash`, `recover` | failures, kills and lost power at every step |
 //! | `verify_catches` | what verification must find |
@@ -49,6 +50,7 @@ mod crash;
 mod damage_source;
 mod data;
 mod embed;
+mod explain;
 mod fixtures_selftest;
 mod golden_oracle;
 mod golden_versions;
@@ -57,6 +59,7 @@ mod keyless;
 mod large;
 mod link_files;
 mod one_pass;
+mod predicted;
 mod property;
 mod ranking;
 mod recover;

@@ -10,7 +10,7 @@ use shardsplit::partition::{KeyPolicies, Placement};
 use shardsplit::plan::{IndexPlan, Method};
 use shardsplit::publish::{IndexDirectory, RoutingFile, index_of_shard};
 use shardsplit::report::IndexReport;
-use shardsplit::route::{IndexRouting, Operation};
+use shardsplit::route::{IndexRouting, Operation, SplitSpec, choices};
 
 use super::args::{PolicyArgs, Routing, RoutingArgs};
 use super::console::Console;
@@ -18,7 +18,7 @@ use super::exit::Exit;
 use super::human::{self, Align, Table};
 use super::plan::{self, JobArgs, PlaceArgs};
 use super::writing::WritingArgs;
-use super::{findings, interrupt, split};
+use super::{explain, findings, interrupt, split};
 
 /// Merge the shards of an index into fewer, verify them, publish them at once
 ///
@@ -115,7 +115,11 @@ pub(crate) fn asked(args: &JobArgs, operation: Operation) -> Result<Asked> {
             if args.routing.source_shards.is_none() && args.routing.source_shard.is_none() {
                 refuse_lone_shard(&place.index.index, args.into)?;
             }
-            let into = into()?;
+            let Some(into) = args.into else {
+                let legal = explain::choices_text(&choices(args.routing.over(SplitSpec::new(1))));
+                let legal = legal.lines().next().unwrap_or_default();
+                return Err(Error::Usage(format!("--into is missing: say how many children there shall be ({legal})")));
+            };
             let Some(key) = &args.key else {
                 return Err(Error::Usage(
                     "--key is missing: name the field that holds each document's id (only index directories have a \

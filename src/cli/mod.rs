@@ -8,6 +8,7 @@
 //! |---|---|
 //! | `args`, `writing` | the command and the flags that several commands share |
 //! | `by` | how documents are placed without a key |
+//! | `explain` | what a plan rests on |
 //! | `saved` | plans that are written down and run later |
 //! | `plan`, `split`, `verify`, `recover`, `inspect`, `index_hashes` | one command each: its flags, its call, its text |
 //! | `index` | `merge` and `clone`, and what `plan` and `split` do with an index directory |
@@ -22,6 +23,7 @@ mod args;
 mod by;
 mod console;
 mod exit;
+mod explain;
 mod findings;
 mod human;
 mod index;

@@ -14,6 +14,7 @@ use super::args::{self, IndexArgs, PolicyArgs, RoutingArgs};
 use super::by::ByArgs;
 use super::console::Console;
 use super::exit::Exit;
+use super::explain;
 use super::human::{self, Align, Table};
 use super::index::{self, Asked};
 use super::interrupt;
@@ -37,6 +38,13 @@ pub(crate) struct PlanArgs {
     /// everything the job was asked. Nothing may stand at FILE
     #[arg(long, value_name = "FILE", conflicts_with = "plan")]
     save: Option<PathBuf>,
+    /// Say what the plan rests on as well: legal numbers of children and why others are not, documents by part of the hash
+    /// space, the heaviest keys and what they force, disk by method, file systems
+    ///
+    /// For a single index. Costs some passes over the routing hashes in memory. With --json a line of type "explanation"
+    /// stands before the plan.
+    #[arg(long, conflicts_with = "plan")]
+    explain: bool,
     #[command(flatten)]
     pub(crate) job: JobArgs,
 }
@@ -136,23 +144,33 @@ pub(crate) fn run(args: &PlanArgs, console: &Console) -> Result<Exit> {
     if let Some(file) = args.job.saved.file() {
         return saved::show(file, console);
     }
-    show_and_save(&index::asked(&args.job, operation)?, args.save.as_deref(), console)
+    show_and_save(&index::asked(&args.job, operation)?, (args.save.as_deref(), args.explain), console)
 }
 
 /// Prepares a job and prints its plan: also what `--dry-run` does.
 pub(crate) fn show(asked: &Asked, console: &Console) -> Result<Exit> {
-    show_and_save(asked, None, console)
+    show_and_save(asked, (None, false), console)
 }
 
-fn show_and_save(asked: &Asked, save: Option<&Path>, console: &Console) -> Result<Exit> {
+fn show_and_save(asked: &Asked, (save, explain): (Option<&Path>, bool), console: &Console) -> Result<Exit> {
     let cancel = interrupt::cancel_on_signal(console);
     let bars = console.bars();
     match asked {
         Asked::Shard(job) => {
             let prepared = job.prepare(&bars, &cancel)?;
             drop(bars);
+            let explanation = if explain { Some(prepared.explain()?) } else { None };
             save.map(|file| prepared.save(file)).transpose()?;
-            console.result("plan", prepared.plan(), || text(prepared.plan()))?;
+            if let Some(explanation) = &explanation {
+                console.detail("explanation", explanation)?;
+            }
+            console.result("plan", prepared.plan(), || {
+                let more = explanation.as_ref().map(|explanation| explain::text(explanation, prepared.plan()));
+                text(prepared.plan()) + &more.unwrap_or_default()
+            })?;
+        }
+        Asked::Index(_) if explain => {
+            return Err(Error::Usage("--explain is for a single index: name the directory of a shard".to_owned()));
         }
         Asked::Index(job) => {
             let prepared = job.prepare(&bars, &cancel)?;

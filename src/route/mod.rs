@@ -13,6 +13,7 @@
 
 mod balance;
 mod bulk;
+mod choices;
 mod elasticsearch;
 mod error;
 mod hash;
@@ -28,6 +29,7 @@ pub mod solr;
 mod split;
 
 pub(crate) use bulk::STRAY;
+pub use choices::{Choices, Refused, choices};
 pub use elasticsearch::{
     Elasticsearch, ElasticsearchModulo, Router, default_number_of_routing_shards, partition_offset,
 };
