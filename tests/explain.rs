@@ -10,6 +10,7 @@ use shardsplit::plan::Method;
 use shardsplit::plan::explain::Explanation;
 use shardsplit::progress::{Cancel, Silent};
 use shardsplit::route::SplitSpec;
+use shardsplit::source::LockMode;
 use tantivy::schema::{FAST, STORED, STRING, Schema};
 use tantivy::{Index, IndexWriter, TantivyDocument, Term};
 
@@ -52,6 +53,8 @@ fn build(dir: &Path) -> Vec<u64> {
 }
 
 fn explain(job: &Job) -> Explanation {
+    // Without locks: another test that starts a process keeps them open for a moment.
+    let job = Job { lock: LockMode::None, ..job.clone() };
     job.prepare(&Silent, &Cancel::new()).unwrap().explain().unwrap()
 }
 
@@ -133,10 +136,10 @@ fn a_child_of_more_than_twice_the_mean_and_few_keys_are_warned_of() {
     let source = dir.path().join("source");
     build(&source);
     let keys = KeySpec { key: "id".to_owned(), routing_field: Some("owner".to_owned()) };
-    let job = Job { keys, ..Job::new(&source, dir.path().join("out"), 8, "id") };
+    let job = Job { keys, lock: LockMode::None, ..Job::new(&source, dir.path().join("out"), 8, "id") };
     let plan = job.prepare(&Silent, &Cancel::new()).unwrap().plan().clone();
     assert!(plan.warnings.iter().any(|warning| warning.contains("more than twice the mean")), "{:?}", plan.warnings);
-    let even = Job::new(&source, dir.path().join("out"), 8, "id");
+    let even = Job { lock: LockMode::None, ..Job::new(&source, dir.path().join("out"), 8, "id") };
     assert_eq!(even.prepare(&Silent, &Cancel::new()).unwrap().plan().warnings, [] as [&str; 0]);
 
     let values = Placement::Sequence { children: 3 };

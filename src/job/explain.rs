@@ -13,7 +13,7 @@ use crate::plan::Method;
 use crate::plan::explain::{Explanation, KeyCounts, MethodBytes, count_keys, histogram, look};
 use crate::publish::Layout;
 use crate::route::{choices, routing_hash};
-use crate::source::{Component, Segment, guard};
+use crate::source::{Component, Segment, check_terms, guard};
 
 /// Fewer different hashes per child than this make uneven children likely.
 const FEW: u64 = 20;
@@ -123,6 +123,7 @@ fn value(segment: &Segment, field: &str, doc: u32) -> Result<Option<String>> {
         let read = |error| Error::io("read a column of", &path)(error);
         let text = match handle.open().map_err(read)? {
             DynamicColumn::Str(column) => {
+                check_terms(&path, field, column.dictionary())?;
                 let (mut text, ord) = (String::new(), column.term_ords(doc).next());
                 match ord {
                     Some(ord) => column.ord_to_str(ord, &mut text).map_err(read)?.then_some(text),

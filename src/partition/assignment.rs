@@ -93,7 +93,7 @@ pub struct Census {
     pub overlaps: u64,
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+// serde asks for a reference.
 fn is_zero(count: &u64) -> bool {
     *count == 0
 }

@@ -17,7 +17,7 @@ use crate::source::{Component, Segment, Source, guard, sidecar_bytes};
 /// Look-ups per field and group.
 const LOOK_UPS: usize = 4_000;
 /// A `.del` file beside its bitset: document count and footer.
-const ALIVE_OVERHEAD: u64 = 160;
+const ALIVE_OVERHEAD: u64 = 98;
 
 /// Predicted bytes per child of a rewrite.
 pub(crate) fn predict_rewritten(source: &Source, map: &DocMap) -> Result<Vec<u64>> {
