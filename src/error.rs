@@ -221,6 +221,15 @@ pub enum Error {
         problem: String,
     },
 
+    /// A saved plan cannot be used, or not be written.
+    #[error("plan {}: {problem}", path.display())]
+    PlanFile {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        problem: String,
+    },
+
     /// Options that contradict each other.
     #[error("{0}")]
     Usage(String),
@@ -326,7 +335,11 @@ impl Error {
             | Error::Manifest { .. }
             | Error::ColumnTooLarge { .. }
             | Error::Defect { .. } => ErrorKind::Failed,
-            Error::Field { .. } | Error::Route(_) | Error::Usage(_) | Error::ColumnTypes { .. } => ErrorKind::Usage,
+            Error::Field { .. }
+            | Error::Route(_)
+            | Error::Usage(_)
+            | Error::PlanFile { .. }
+            | Error::ColumnTypes { .. } => ErrorKind::Usage,
             Error::Difference(_) => ErrorKind::Difference,
             Error::Unreadable { .. } if self.is_shortage() => ErrorKind::Failed,
             Error::Unreadable { .. }

@@ -21,29 +21,36 @@
 //! ```
 
 mod execute;
+mod explain;
 mod index;
 mod part;
+mod saved;
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::error::Result;
-use crate::partition::{KeyPolicies, KeySpec, MAX_DOCS_PER_SEGMENT, SegmentMode, measure};
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
+use crate::partition::{KeyPolicies, KeySpec, MAX_DOCS_PER_SEGMENT, Placement, Policy, SegmentMode, measure};
 use crate::plan::{Method, Plan};
 use crate::progress::{Cancel, Progress, Stage, Work};
-use crate::publish::{FileSystem, RealFs, check_free};
+use crate::publish::{FileSystem, RealFs, SourceLineage, check_free};
 use crate::report::{SplitReport, StageTime, Stopwatch};
 use crate::route::{SplitRouting, SplitSpec, TableSpec};
 use crate::source::{LockMode, Source};
 use crate::threads;
 use crate::verify::VerifyLevel;
+use index::pin::Pin;
 use part::{Options, Part};
 
 pub use execute::Prepared;
 pub use index::{Change, IndexJob, IndexVerifyJob, PreparedIndex};
+pub use saved::{PlanReport, PreparedPlan, SavedPlan};
 
 /// Everything a split needs to know.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Job {
     /// Index directory to split.
     pub source: PathBuf,
@@ -55,6 +62,9 @@ pub struct Job {
     pub tables: Option<Box<TableSpec>>,
     /// Fields that decide where documents go.
     pub keys: KeySpec,
+    /// What decides instead of the hash of a key. Then `keys` play no part, and `split` is [`SplitSpec::new`] of the number
+    /// of children.
+    pub placement: Placement,
     /// What to do with documents that cannot be placed.
     pub policies: KeyPolicies,
     /// Rewrite or link.
@@ -81,6 +91,7 @@ impl Job {
             split: SplitSpec::new(into),
             tables: None,
             keys: KeySpec { key: key.into(), routing_field: None },
+            placement: Placement::Hash,
             policies: KeyPolicies::default(),
             method: Method::default(),
             segments: SegmentMode::default(),
@@ -91,12 +102,32 @@ impl Job {
         }
     }
 
+    /// A job without a key, with the defaults of [`Job::new`]. The children have no routing afterwards.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] if `placement` makes no children, or too many.
+    pub fn placed(source: impl Into<PathBuf>, out: impl Into<PathBuf>, placement: Placement) -> Result<Job> {
+        let into = placement.number_of_shards()?;
+        Ok(Job { placement, ..Job::new(source, out, into, "") })
+    }
+
     /// Opens the source, routes every document, plans. Writes nothing.
     ///
     /// # Errors
     /// Whatever would make the job fail later, as far as it can be known: numbers of shards that do not fit, a source
     /// that cannot be read, documents that cannot be placed, a target that exists.
     pub fn prepare(&self, progress: &dyn Progress, cancel: &Cancel) -> Result<Prepared> {
+        self.prepare_pinned(None, progress, cancel)
+    }
+
+    /// [`Job::prepare`] of a source that must be what it was.
+    fn prepare_pinned(
+        &self,
+        pin: Option<(&Pin, &[SourceLineage])>,
+        progress: &dyn Progress,
+        cancel: &Cancel,
+    ) -> Result<Prepared> {
+        self.check_placement()?;
         // What does not fit is said before anything is read, as far as that can be known.
         let routing = match &self.tables {
             None => Some(SplitRouting::new(self.split)?),
@@ -108,6 +139,9 @@ impl Job {
 
         let mut times = Vec::new();
         let source = timed(Stage::Open, progress, &mut times, || Source::open(&self.source, self.lock))?;
+        if let Some((pin, lineage)) = pin {
+            pin.check(&source, lineage)?;
+        }
         let watch = Stopwatch::start();
         let options = self.options();
         let routing = match (routing, &self.tables) {
@@ -131,9 +165,29 @@ impl Job {
         self.prepare(progress, cancel)?.execute(progress, cancel)
     }
 
+    fn check_placement(&self) -> Result<()> {
+        if self.placement.is_hash() {
+            return Ok(());
+        }
+        let into = self.placement.number_of_shards()?;
+        if self.policies.stray != Policy::Refuse {
+            return Err(Error::Usage(
+                "--stray is for routing: without a key no document belongs to another shard".to_owned(),
+            ));
+        }
+        if self.split == SplitSpec::new(into) && self.keys.key.is_empty() && self.keys.routing_field.is_none() {
+            return Ok(());
+        }
+        Err(Error::Usage(format!(
+            "without a key there is no routing: {} makes {into} children, and neither a key nor numbers of shards go with it",
+            self.placement
+        )))
+    }
+
     fn options(&self) -> Options {
         Options {
             keys: self.keys.clone(),
+            placement: self.placement.clone(),
             policies: self.policies,
             method: self.method,
             segments: self.segments,
@@ -145,7 +199,7 @@ impl Job {
 
     fn plan(&self, part: &Part) -> Result<Plan> {
         let children = part.predict()?;
-        let mut warnings = part.routing.warnings();
+        let mut warnings = if self.placement.is_hash() { part.routing.warnings() } else { Vec::new() };
         warnings.extend(part.source.notes().iter().cloned());
         warnings.extend(part.assigned.notes.iter().cloned());
         warnings.extend(part::warnings(&children, &self.options()));
@@ -156,7 +210,8 @@ impl Job {
             segments: self.options().layout(),
             routing: *part.routing.spec(),
             tables: part.routing.tables().cloned(),
-            number_of_routing_shards: part.routing.number_of_routing_shards(),
+            number_of_routing_shards: part.routing.number_of_routing_shards().filter(|_| self.placement.is_hash()),
+            placement: self.placement.clone(),
             key: self.keys.key.clone(),
             routing_field: self.keys.routing_field.clone(),
             key_readings: part.assigned.readings.clone(),

@@ -1,18 +1,22 @@
 //! What a job would write, before it writes: documents and predicted bytes per child, peak disk, warnings.
 //!
 //! Input: the source, the doc map, the census. Output: a [`Plan`]: `--dry-run` shows the very value that execution
-//! spends. Cost: a few thousand term look-ups per field and group of segments.
+//! spends. Cost: a few thousand term look-ups per field and group of segments; small
+//! sources are written to nowhere, which gives their children's sizes exactly.
 
+pub mod explain;
 mod predict;
+mod rehearse;
 
 use std::path::PathBuf;
 
 use serde::Serialize;
 
-use crate::partition::{Census, KeyReading, SegmentMode};
+use crate::partition::{Census, KeyReading, Placement, SegmentMode};
 use crate::route::{IndexRouting, Operation, ShardNumber, SplitSpec, TableSplit};
 
-pub(crate) use predict::{predict_linked, predict_rewritten};
+pub(crate) use predict::{predict_by_census, predict_linked, predict_rewritten};
+pub(crate) use rehearse::{REHEARSED, rehearse};
 
 /// How children are made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, serde::Deserialize)]
@@ -67,7 +71,11 @@ pub struct Plan {
     pub tables: Option<TableSplit>,
     /// number_of_routing_shards that is used (given or default); `None` for functions that have none.
     pub number_of_routing_shards: Option<u32>,
-    /// The id field.
+    /// What decides where documents go, if it is not the hash of a key. Then of `routing` only the number of children holds.
+    #[serde(skip_serializing_if = "Placement::is_hash")]
+    pub placement: Placement,
+    /// The id field; empty where no key decides.
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub key: String,
     /// The field of custom routing values.
     pub routing_field: Option<String>,

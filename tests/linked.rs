@@ -5,7 +5,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use shardsplit::Result;
-use shardsplit::partition::{Assignment, Census, KeyPolicies, KeySpec, NO_CHILD, SegmentCensus, SegmentMode};
+use shardsplit::partition::{
+    Assignment, Census, KeyPolicies, KeySpec, NO_CHILD, Placement, SegmentCensus, SegmentMode,
+};
 use shardsplit::plan::Method;
 use shardsplit::progress::{Cancel, Silent};
 use shardsplit::publish::{
@@ -111,6 +113,7 @@ pub fn record(source: &Source, assignment: &Assignment) -> SplitRecord {
             split: SplitSpec::new(into),
             number_of_routing_shards: Some(1024),
             tables: None,
+            placement: Placement::Hash,
             key: "id".to_owned(),
             routing_field: None,
             policies: KeyPolicies::default(),

@@ -15,6 +15,8 @@
 //! | `claims` | sizes that damaged blocks claim, which would end the process |
 //! | `sidecar` | hash sidecars: chains of splits, damage, `index-hashes` |
 //! | `link_files`, `children` | linked files, and children in the hands of a tantivy writer |
+//! | `keyless` | splits without a key, saved plans |
+//! | `explain`, `predicted` | what plans say of keys, numbers and sizes |
 //! | `whole` | all shards of an index together: split, merge, clone |
 //! | `crash`, `recover` | failures, kills and lost power at every step |
 //! | `verify_catches` | what verification must find |
@@ -50,13 +52,16 @@ mod crash;
 mod damage_source;
 mod data;
 mod embed;
+mod explain;
 mod fixtures_selftest;
 mod golden_oracle;
 mod golden_versions;
 mod inspect;
+mod keyless;
 mod large;
 mod link_files;
 mod one_pass;
+mod predicted;
 mod property;
 mod ranking;
 mod recover;

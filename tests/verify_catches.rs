@@ -9,7 +9,7 @@ use std::net::Ipv6Addr;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use shardsplit::partition::{KeyPolicies, KeySpec, Policy};
+use shardsplit::partition::{KeyPolicies, KeySpec, Placement, Policy};
 use shardsplit::progress::{Cancel, Silent};
 use shardsplit::route::{SplitRouting, SplitSpec, routing_hash};
 use shardsplit::source::{Component, LockMode, Source};
@@ -251,7 +251,12 @@ fn report(children: &Path, level: VerifyLevel, routed: bool, threads: usize) -> 
     let mut job = VerifyJob::new(&source, children);
     job.level = level;
     job.threads = threads;
-    job.ownership = routed.then_some(Ownership { keys: &keys, routing: &routing, policies: KeyPolicies::default() });
+    job.ownership = routed.then_some(Ownership {
+        keys: &keys,
+        routing: &routing,
+        placement: &Placement::Hash,
+        policies: KeyPolicies::default(),
+    });
     verify(&job, &Silent, &Cancel::new()).unwrap()
 }
 
@@ -776,7 +781,7 @@ fn documents_that_a_policy_placed_are_no_strays() {
     let run = |stray| {
         let mut job = VerifyJob::new(&source, children.clone());
         let policies = KeyPolicies { stray, ..KeyPolicies::default() };
-        job.ownership = Some(Ownership { keys: &keys, routing: &routing, policies });
+        job.ownership = Some(Ownership { keys: &keys, routing: &routing, placement: &Placement::Hash, policies });
         verify(&job, &Silent, &Cancel::new()).unwrap()
     };
     let placed = run(Policy::Child(last));
@@ -809,7 +814,12 @@ fn children_of_a_sorted_index_must_be_sorted_but_not_in_source_order() {
             children.push((child as u32, path));
         }
         let mut job = VerifyJob::new(&source, children);
-        job.ownership = Some(Ownership { keys: &keys, routing: &routing, policies: KeyPolicies::default() });
+        job.ownership = Some(Ownership {
+            keys: &keys,
+            routing: &routing,
+            placement: &Placement::Hash,
+            policies: KeyPolicies::default(),
+        });
         verify(&job, &Silent, &Cancel::new()).unwrap().findings
     };
     let findings = run(9);

@@ -119,6 +119,14 @@ pub(crate) struct RoutingArgs {
 }
 
 impl RoutingArgs {
+    /// Whether any flag was given.
+    pub(crate) fn given(&self) -> bool {
+        self.routing.is_some()
+            || [self.number_of_routing_shards, self.routing_partition_size, self.source_shards, self.source_shard]
+                .iter()
+                .any(Option::is_some)
+    }
+
     /// `base` with what was given in its place.
     pub(crate) fn over(&self, base: SplitSpec) -> SplitSpec {
         SplitSpec {

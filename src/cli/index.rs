@@ -1,15 +1,16 @@
 //! `shardsplit merge` and `shardsplit clone`, and what `plan` and `split` do with an index directory.
 
 use std::fmt::Write;
+use std::path::Path;
 
 use clap::Args;
 use shardsplit::error::{Error, Result};
 use shardsplit::job::{Change, IndexJob, Job};
-use shardsplit::partition::KeyPolicies;
+use shardsplit::partition::{KeyPolicies, Placement};
 use shardsplit::plan::{IndexPlan, Method};
 use shardsplit::publish::{IndexDirectory, RoutingFile, index_of_shard};
 use shardsplit::report::IndexReport;
-use shardsplit::route::{IndexRouting, Operation, RoutingFunction};
+use shardsplit::route::{IndexRouting, Operation, RoutingFunction, SplitSpec, choices};
 
 use super::args::{PolicyArgs, Routing, RoutingArgs};
 use super::console::Console;
@@ -18,7 +19,7 @@ use super::human::{self, Align, Table};
 use super::plan::{self, JobArgs, PlaceArgs};
 use super::routers;
 use super::writing::WritingArgs;
-use super::{findings, interrupt, split};
+use super::{explain, findings, interrupt, split};
 
 /// Merge the shards of an index into fewer, verify them, publish them at once
 ///
@@ -90,11 +91,14 @@ fn job(change: Change, place: &PlaceArgs, policies: &PolicyArgs, writing: &Writi
 
 /// What the flags of `plan` and `split` ask for: it depends on what stands at `--index`.
 pub(crate) fn asked(args: &JobArgs, operation: Operation) -> Result<Asked> {
-    let source = &args.place.index.index;
-    let directory = IndexDirectory::open(source)?;
+    let place = args.place.required()?;
+    let directory = IndexDirectory::open(&place.index.index)?;
     let into =
         || args.into.ok_or_else(|| Error::Usage("--into is missing: say how many shards there shall be".to_owned()));
-    let index = |change| Asked::Index(job(change, &args.place, &args.policies, &args.writing));
+    let index = |change| Asked::Index(job(change, &place, &args.policies, &args.writing));
+    if let Some(placement) = args.by.placement(args.into)? {
+        return placed(args, &place, operation, directory.is_some(), placement);
+    }
     if let Some(directory) = &directory {
         check_flags(directory.routing(), args.key.as_deref(), args.routing_field.as_deref(), &args.routing)?;
         routers::refuse_on_index(&args.tables, &args.cuts)?;
@@ -110,21 +114,25 @@ pub(crate) fn asked(args: &JobArgs, operation: Operation) -> Result<Asked> {
                     "--parallel is for index directories: a single shard is one piece of work".to_owned(),
                 ));
             }
-            if let Some(job) = routers::job(args)? {
+            if let Some(job) = routers::job(args, &place)? {
                 return Ok(Asked::Shard(job));
             }
             if args.routing.source_shards.is_none() && args.routing.source_shard.is_none() {
-                refuse_lone_shard(args)?;
+                refuse_lone_shard(&place.index.index, args.into)?;
             }
-            let into = into()?;
+            let Some(into) = args.into else {
+                let legal = explain::choices_text(&choices(args.routing.over(SplitSpec::new(1))));
+                let legal = legal.lines().next().unwrap_or_default();
+                return Err(Error::Usage(format!("--into is missing: say how many children there shall be ({legal})")));
+            };
             let Some(key) = &args.key else {
                 return Err(Error::Usage(
                     "--key is missing: name the field that holds each document's id (only index directories have a \
-                     routing.json that says it); `inspect` lists usable fields"
+                     routing.json that says it); `inspect` lists usable fields, and --by splits without a key"
                         .to_owned(),
                 ));
             };
-            Ok(Asked::Shard(args.shard_job(into, key)))
+            Ok(Asked::Shard(args.shard_job(&place, into, key)))
         }
         // What is no index directory is refused by the job, which says what one is.
         (Operation::Merge, _) => Ok(index(Change::Merge { into: into()? })),
@@ -135,15 +143,27 @@ pub(crate) fn asked(args: &JobArgs, operation: Operation) -> Result<Asked> {
     }
 }
 
+/// A split without a key.
+fn placed(args: &JobArgs, place: &PlaceArgs, operation: Operation, whole: bool, placement: Placement) -> Result<Asked> {
+    if operation != Operation::Split || whole || args.writing.parallel.is_some() {
+        return Err(Error::Usage(
+            "--by splits a single index: it merges and clones nothing, and of an index directory it takes one shard (name its \
+             directory), without --parallel"
+                .to_owned(),
+        ));
+    }
+    args.placed_job(place, placement).map(Asked::Shard)
+}
+
 /// A shard of an index of several cannot be split alone, unless somebody says in so many words that it shall.
-fn refuse_lone_shard(args: &JobArgs) -> Result<()> {
-    let Some((index, routing, shard)) = index_of_shard(&args.place.index.index)? else { return Ok(()) };
+fn refuse_lone_shard(source: &Path, into: Option<u32>) -> Result<()> {
+    let Some((index, routing, shard)) = index_of_shard(source)? else { return Ok(()) };
     let IndexRouting { function, number_of_shards, number_of_routing_shards, routing_partition_size } =
         routing.routing();
     if number_of_shards == 1 {
         return Ok(());
     }
-    let into = args.into.unwrap_or(2);
+    let into = into.unwrap_or(2);
     let target = u64::from(number_of_shards) * u64::from(into);
     let mut flags = format!("--source-shards {number_of_shards} --source-shard {shard} --routing {}", function.name());
     if let Some(shards) = number_of_routing_shards {
@@ -157,7 +177,7 @@ fn refuse_lone_shard(args: &JobArgs) -> Result<()> {
          an equal share of the hashes, so its children would be shards of an index of {target}, while the other shards stay \
          those of an index of {number_of_shards}; split the index: -i {}. To split this shard all the same and the others \
          later, say {flags}{}",
-        args.place.index.index.display(),
+        source.display(),
         function.name(),
         index.display(),
         if function == RoutingFunction::Elasticsearch {
@@ -249,7 +269,7 @@ pub(crate) fn plan_text(plan: &IndexPlan) -> String {
     text
 }
 
-fn report_text(report: &IndexReport) -> String {
+pub(super) fn report_text(report: &IndexReport) -> String {
     let plan = &report.plan;
     let mut text = format!("{}\n\n", headline(plan));
     let size = if plan.method == Method::Link { "linked size" } else { "size" };

@@ -7,6 +7,9 @@
 //! | file | what |
 //! |---|---|
 //! | `args`, `writing` | the command and the flags that several commands share |
+//! | `by` | how documents are placed without a key |
+//! | `explain` | what a plan rests on |
+//! | `saved` | plans that are written down and run later |
 //! | `plan`, `split`, `verify`, `recover`, `inspect`, `index_hashes`, `check_routing` | one command each: its flags, its call, its text |
 //! | `index` | `merge` and `clone`, and what `plan` and `split` do with an index directory |
 //! | `routers` | routing by tables: which one, and where a shard is cut |
@@ -18,9 +21,11 @@
 //! | `exit` | exit codes |
 
 mod args;
+mod by;
 mod check_routing;
 mod console;
 mod exit;
+mod explain;
 mod findings;
 mod human;
 mod index;
@@ -32,6 +37,7 @@ mod plan;
 mod progress;
 mod recover;
 mod routers;
+mod saved;
 mod split;
 mod verify;
 mod writing;

@@ -1,23 +1,29 @@
 //! `shardsplit plan`: what `split`, `merge` or `clone` would do with the same flags.
 
 use std::fmt::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use shardsplit::Result;
+use shardsplit::error::{Error, Result};
 use shardsplit::job::{Change, IndexJob, Job};
-use shardsplit::partition::{KeyPlane, KeyPolicies, KeyReading, SegmentMode};
+use shardsplit::partition::{KeyPlane, KeyPolicies, KeyReading, Placement, SegmentMode};
 use shardsplit::plan::{Method, Plan};
 use shardsplit::route::{Operation, ShardNumber, SplitSpec};
 
 use super::args::{self, IndexArgs, PolicyArgs, RoutingArgs};
+use super::by::ByArgs;
 use super::console::Console;
 use super::exit::Exit;
+use super::explain;
 use super::human::{self, Align, Table};
 use super::index::{self, Asked};
 use super::interrupt;
 use super::routers::{CutArgs, TableArgs};
+use super::saved::{self, JobPlaceArgs, SavedArgs};
 use super::writing::WritingArgs;
+
+/// Most children whose contents are named.
+const MOST_LABELS: usize = 64;
 
 /// Show what `split`, `merge` or `clone` would do, and write nothing
 ///
@@ -29,6 +35,17 @@ pub(crate) struct PlanArgs {
     /// What to plan [default: split]
     #[arg(long, value_name = "OPERATION")]
     operation: Option<OperationArg>,
+    /// Write the plan to a file as well, for `split --plan FILE`: which source, with the checksums of all its files, and
+    /// everything the job was asked. Nothing may stand at FILE
+    #[arg(long, value_name = "FILE", conflicts_with = "plan")]
+    save: Option<PathBuf>,
+    /// Say what the plan rests on as well: legal numbers of children and why others are not, documents by part of the hash
+    /// space, the heaviest keys and what they force, disk by method, file systems
+    ///
+    /// For a single index. Costs some passes over the routing hashes in memory. With --json a line of type "explanation"
+    /// stands before the plan.
+    #[arg(long, conflicts_with = "plan")]
+    explain: bool,
     #[command(flatten)]
     pub(crate) job: JobArgs,
 }
@@ -47,7 +64,9 @@ enum OperationArg {
 #[derive(Args, Debug)]
 pub(crate) struct JobArgs {
     #[command(flatten)]
-    pub(crate) place: PlaceArgs,
+    pub(crate) place: JobPlaceArgs,
+    #[command(flatten)]
+    pub(crate) saved: SavedArgs,
     /// Number of children of each shard; of a merge, number of shards that are left
     #[arg(long, value_name = "K")]
     pub(crate) into: Option<u32>,
@@ -55,12 +74,14 @@ pub(crate) struct JobArgs {
     ///
     /// Must give exactly one value per document. Cheapest is a string column (fast field), then a raw-indexed field;
     /// any other stored field serves too, but every document must be decompressed for it. `inspect` lists usable fields.
-    /// Needed unless --index is an index directory.
+    /// Needed unless --index is an index directory, or --by says how to do without.
     #[arg(long, value_name = "FIELD", help_heading = "Routing")]
     pub(crate) key: Option<String>,
     /// Field with custom routing values (Elasticsearch's _routing); documents without one go by --key
     #[arg(long, value_name = "FIELD", help_heading = "Routing")]
     pub(crate) routing_field: Option<String>,
+    #[command(flatten)]
+    pub(crate) by: ByArgs,
     #[command(flatten)]
     pub(crate) routing: RoutingArgs,
     #[command(flatten)]
@@ -84,9 +105,25 @@ pub(crate) struct PlaceArgs {
 }
 
 impl JobArgs {
+    /// The job without a key that these flags ask for.
+    pub(crate) fn placed_job(&self, place: &PlaceArgs, placement: Placement) -> Result<Job> {
+        if self.key.is_some()
+            || self.routing_field.is_some()
+            || self.routing.given()
+            || self.tables.any()
+            || self.cuts.any()
+        {
+            return Err(Error::Usage(
+                "--by places documents without a key: leave --key, --routing-field and all numbers of shards away"
+                    .to_owned(),
+            ));
+        }
+        let into = placement.number_of_shards()?;
+        Ok(Job { placement, ..self.shard_job(place, into, "") })
+    }
+
     /// The job on a single shard that these flags ask for.
-    pub(crate) fn shard_job(&self, into: u32, key: &str) -> Job {
-        let place = &self.place;
+    pub(crate) fn shard_job(&self, place: &PlaceArgs, into: u32, key: &str) -> Job {
         // What both kinds of jobs have in common is said once.
         let IndexJob { method, segments, max_docs_per_segment, verify, threads, .. } =
             self.writing.over(IndexJob::new(&place.index.index, &place.out, Change::Clone));
@@ -96,6 +133,7 @@ impl JobArgs {
             split: self.routing.over(SplitSpec::new(into)),
             tables: None,
             keys: args::key_spec(key, self.routing_field.as_deref()),
+            placement: Placement::Hash,
             policies: self.policies.over(KeyPolicies::default()),
             method,
             segments,
@@ -114,22 +152,41 @@ pub(crate) fn run(args: &PlanArgs, console: &Console) -> Result<Exit> {
         Some(OperationArg::Merge) => Operation::Merge,
         Some(OperationArg::Clone) => Operation::Clone,
     };
-    show(&index::asked(&args.job, operation)?, console)
+    if let Some(file) = args.job.saved.file() {
+        return saved::show(file, console);
+    }
+    show_and_save(&index::asked(&args.job, operation)?, (args.save.as_deref(), args.explain), console)
 }
 
 /// Prepares a job and prints its plan: also what `--dry-run` does.
 pub(crate) fn show(asked: &Asked, console: &Console) -> Result<Exit> {
+    show_and_save(asked, (None, false), console)
+}
+
+fn show_and_save(asked: &Asked, (save, explain): (Option<&Path>, bool), console: &Console) -> Result<Exit> {
     let cancel = interrupt::cancel_on_signal(console);
     let bars = console.bars();
     match asked {
         Asked::Shard(job) => {
             let prepared = job.prepare(&bars, &cancel)?;
             drop(bars);
-            console.result("plan", prepared.plan(), || text(prepared.plan()))?;
+            let explanation = if explain { Some(prepared.explain()?) } else { None };
+            save.map(|file| prepared.save(file)).transpose()?;
+            if let Some(explanation) = &explanation {
+                console.detail("explanation", explanation)?;
+            }
+            console.result("plan", prepared.plan(), || {
+                let more = explanation.as_ref().map(|explanation| explain::text(explanation, prepared.plan()));
+                text(prepared.plan()) + &more.unwrap_or_default()
+            })?;
+        }
+        Asked::Index(_) if explain => {
+            return Err(Error::Usage("--explain is for a single index: name the directory of a shard".to_owned()));
         }
         Asked::Index(job) => {
             let prepared = job.prepare(&bars, &cancel)?;
             drop(bars);
+            save.map(|file| prepared.save(file)).transpose()?;
             console.result("index_plan", prepared.plan(), || index::plan_text(prepared.plan()))?;
         }
     }
@@ -139,7 +196,7 @@ pub(crate) fn show(asked: &Asked, console: &Console) -> Result<Exit> {
 /// Children whose part of the hashes is shown.
 const SHOWN_HOLDINGS: usize = 24;
 
-fn text(plan: &Plan) -> String {
+pub(super) fn text(plan: &Plan) -> String {
     let mut text = format!("{}\n\n", headline("plan: split", plan));
     let children = plan.children.iter().map(|child| (child.shard, child.docs, child.segments, child.predicted_bytes));
     text.push_str(&children_table("predicted size", children));
@@ -148,16 +205,20 @@ fn text(plan: &Plan) -> String {
     let mut fact = |name: &str, value: String| facts.row([name.to_owned(), value]);
     let (live, deleted) = (human::documents(plan.census.live), human::count(plan.census.deleted));
     fact("source", format!("{live}, {deleted} deleted, {}", human::bytes(plan.source_bytes)));
-    fact("routing", routing(plan));
-    if let Some(tables) = &plan.tables {
-        let children = plan.children.iter().take(SHOWN_HOLDINGS);
-        let mut holdings: Vec<String> =
-            children.map(|child| format!("{}: {}", child.shard, tables.after().holding(child.shard))).collect();
-        holdings.extend((plan.children.len() > SHOWN_HOLDINGS).then(|| "...".to_owned()));
-        fact("children", holdings.join("; "));
+    if plan.placement.is_hash() {
+        fact("routing", routing(plan));
+        if let Some(tables) = &plan.tables {
+            let children = plan.children.iter().take(SHOWN_HOLDINGS);
+            let mut holdings: Vec<String> =
+                children.map(|child| format!("{}: {}", child.shard, tables.after().holding(child.shard))).collect();
+            holdings.extend((plan.children.len() > SHOWN_HOLDINGS).then(|| "...".to_owned()));
+            fact("children", holdings.join("; "));
+        }
+        fact("keys", keys(&plan.key_readings));
+        fact("hashed", human::counted(plan.keys_hashed, "key", "keys"));
+    } else {
+        placed(plan).into_iter().for_each(|(name, value)| fact(&name, value));
     }
-    fact("keys", keys(&plan.key_readings));
-    fact("hashed", human::counted(plan.keys_hashed, "key", "keys"));
     if let Some(count) = plan.census.duplicate_keys.filter(|&count| count > 0) {
         fact("duplicate keys", format!("{}, each with the key of an earlier one", human::documents(count)));
     }
@@ -173,6 +234,22 @@ fn text(plan: &Plan) -> String {
         let _ = writeln!(text, "warning: {}", human::printable(warning));
     }
     text
+}
+
+/// What decides where no key does, and what each child holds.
+pub(super) fn placed(plan: &Plan) -> Vec<(String, String)> {
+    let mut facts = vec![("placed".to_owned(), human::printable(&plan.placement.to_string()))];
+    let child = |child: usize| (format!("child {child}"), human::printable(&plan.placement.label(child)));
+    let shown = if plan.placement.is_positional() { 0 } else { plan.children.len().min(MOST_LABELS) };
+    facts.extend((0..shown).map(child));
+    if plan.census.overlaps > 0 {
+        let overlaps = human::documents(plan.census.overlaps);
+        facts.push((
+            "overlaps".to_owned(),
+            format!("{overlaps} matched by several queries, each in the first one's child"),
+        ));
+    }
+    facts
 }
 
 /// `rewrite, one segment per child`.

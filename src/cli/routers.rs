@@ -14,7 +14,7 @@ use shardsplit::route::solr::{HashRange, SplitFuzz};
 use shardsplit::route::{Cut, Load, RoutingFunction, RoutingTable, TableSpec};
 
 use super::args::{Routing, RoutingArgs};
-use super::plan::JobArgs;
+use super::plan::{JobArgs, PlaceArgs};
 use place::read_table;
 pub(crate) use place::{Beside, Place, keys, place};
 
@@ -163,13 +163,13 @@ pub(crate) fn spec(
 }
 
 /// The split of a single shard that is routed by a table; `None` if it is not.
-pub(crate) fn job(args: &JobArgs) -> Result<Option<Job>> {
-    let beside = Beside::of(&args.place.index.index)?;
+pub(crate) fn job(args: &JobArgs, place: &PlaceArgs) -> Result<Option<Job>> {
+    let beside = Beside::of(&place.index.index)?;
     let Some(tables) = spec(&args.routing, &args.tables, &args.cuts, args.into, beside.as_ref())? else {
         return Ok(None);
     };
     let keys = keys(beside.as_ref(), args.key.as_deref(), args.routing_field.as_deref())?;
-    let job = args.shard_job(1, &keys.key);
+    let job = args.shard_job(place, 1, &keys.key);
     Ok(Some(Job { tables: Some(Box::new(tables)), keys, ..job }))
 }
 

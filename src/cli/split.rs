@@ -15,7 +15,7 @@ use super::exit::Exit;
 use super::human::{self, Align, Table};
 use super::index::{self, Asked};
 use super::plan::{self, JobArgs};
-use super::{findings, interrupt};
+use super::{findings, interrupt, saved};
 
 /// Split an index into k children, verify them, publish them at once
 ///
@@ -36,6 +36,9 @@ pub(crate) struct SplitArgs {
 
 /// Runs the command.
 pub(crate) fn run(args: &SplitArgs, console: &Console) -> Result<Exit> {
+    if let Some(file) = args.job.saved.file() {
+        return if args.dry_run { saved::show(file, console) } else { saved::run(file, console) };
+    }
     let asked = index::asked(&args.job, Operation::Split)?;
     if args.dry_run {
         return plan::show(&asked, console);
@@ -58,15 +61,19 @@ pub(crate) fn run(args: &SplitArgs, console: &Console) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-fn text(report: &SplitReport) -> String {
+pub(super) fn text(report: &SplitReport) -> String {
     let mut text = format!("{}\n\n", plan::headline("split", &report.plan));
     let size = if report.plan.method == Method::Link { "linked size" } else { "size" };
     let children = report.children.iter().map(|child| (child.shard, child.docs, child.segments, child.bytes));
     text.push_str(&plan::children_table(size, children));
 
     let mut facts = Table::new([("", Align::Left), ("", Align::Left)]);
-    facts.row(["keys".to_owned(), plan::keys(&report.plan.key_readings)]);
-    facts.row(["hashed".to_owned(), human::counted(report.plan.keys_hashed, "key", "keys")]);
+    if report.plan.placement.is_hash() {
+        facts.row(["keys".to_owned(), plan::keys(&report.plan.key_readings)]);
+        facts.row(["hashed".to_owned(), human::counted(report.plan.keys_hashed, "key", "keys")]);
+    } else {
+        plan::placed(&report.plan).into_iter().for_each(|(name, value)| facts.row([name, value]));
+    }
     let verified = report.verify.as_ref().map_or_else(|| "not verified (--verify none)".to_owned(), findings::verdict);
     facts.row(["verified".to_owned(), verified]);
     let _ = write!(
@@ -126,7 +133,7 @@ fn rates_of(docs: u64, bytes: u64, wall: f64) -> [String; 2] {
 
 #[cfg(test)]
 mod tests {
-    use shardsplit::partition::{Census, KeyPlane, KeyReading, SegmentMode};
+    use shardsplit::partition::{Census, KeyPlane, KeyReading, Placement, SegmentMode};
     use shardsplit::plan::{Plan, PlannedChild};
     use shardsplit::report::ChildReport;
     use shardsplit::route::SplitSpec;
@@ -142,6 +149,7 @@ mod tests {
             routing: SplitSpec::new(2),
             tables: None,
             number_of_routing_shards: Some(1024),
+            placement: Placement::Hash,
             key: "id".into(),
             routing_field: None,
             keys_hashed: 3000,

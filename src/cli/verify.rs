@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 use shardsplit::error::{Error, Result};
 use shardsplit::job::IndexVerifyJob;
-use shardsplit::partition::{KeyPolicies, KeySpec, measure};
+use shardsplit::partition::{KeyPolicies, KeySpec, Placement, measure};
 use shardsplit::progress::Cancel;
 use shardsplit::publish::layout::{MANIFEST, shard_of};
 use shardsplit::publish::{IndexDirectory, SetManifest, is_manifest, published_sidecars, read_set};
@@ -15,6 +15,7 @@ use shardsplit::source::Source;
 use shardsplit::verify::{Ownership, SAMPLE, VerifyJob, VerifyLevel, VerifyReport, verify};
 
 use super::args::{self, IndexArgs, PolicyArgs, RoutingArgs, ThreadArgs};
+use super::by::ByArgs;
 use super::console::Console;
 use super::exit::Exit;
 use super::findings::{self, Summary};
@@ -49,6 +50,8 @@ pub(crate) struct VerifyArgs {
     /// Children per source shard [default: as the manifest says, else the children there are]
     #[arg(long, value_name = "K", help_heading = "Routing")]
     into: Option<u32>,
+    #[command(flatten)]
+    by: ByArgs,
     #[command(flatten)]
     routing: RoutingArgs,
     #[command(flatten)]
@@ -104,6 +107,7 @@ pub(crate) fn run(args: &VerifyArgs, console: &Console) -> Result<Exit> {
     let ownership = dealt.as_ref().zip(routing.as_ref()).map(|(dealt, routing)| Ownership {
         keys: &dealt.keys,
         routing,
+        placement: &dealt.placement,
         policies: dealt.policies,
     });
     if ownership.is_none() {
@@ -139,6 +143,9 @@ fn run_index(
     manifest: Option<&SetManifest>,
     console: &Console,
 ) -> Result<Exit> {
+    if args.by.placement(args.into)?.is_some() {
+        return Err(Error::Usage("--by is for single indexes, and this is an index directory".to_owned()));
+    }
     index::check_flags(directory.routing(), args.key.as_deref(), args.routing_field.as_deref(), &args.routing)?;
     routers::refuse_on_index(&args.tables, &args.cuts)?;
     if args.into.is_some() {
@@ -172,6 +179,7 @@ fn print(report: &VerifyReport, console: &Console) -> Result<Exit> {
 /// How documents were dealt, as far as manifest and flags say.
 struct Dealt {
     by: Dealing,
+    placement: Placement,
     keys: KeySpec,
     policies: KeyPolicies,
 }
@@ -202,6 +210,24 @@ impl Dealt {
 /// The manifest's word with the flags in its place where they are given; `None` if nothing names a key.
 fn dealt(args: &VerifyArgs, manifest: Option<&SetManifest>, children: usize) -> Result<Option<Dealt>> {
     let recorded = manifest.map(|manifest| &manifest.routing);
+    let placement = args.by.placement(args.into)?;
+    if placement.is_some() && (args.key.is_some() || args.routing.given() || args.tables.any() || args.cuts.any()) {
+        return Err(Error::Usage(
+            "--by is how documents were placed without a key; leave --key and routing away".to_owned(),
+        ));
+    }
+    let made =
+        recorded.map(|routing| &routing.placement).filter(|placement| !placement.is_hash() && args.key.is_none());
+    if let Some(placement) = placement.as_ref().or(made) {
+        let policies = args.policies.over(recorded.map(|routing| routing.policies).unwrap_or_default());
+        let split = SplitSpec::new(placement.number_of_shards()?);
+        return Ok(Some(Dealt {
+            by: Dealing::Numbers(split),
+            placement: placement.clone(),
+            keys: args::key_spec("", None),
+            policies,
+        }));
+    }
     let Some(key) = args.key.as_deref().or(recorded.map(|routing| routing.key.as_str())) else {
         return Ok(None);
     };
@@ -218,12 +244,12 @@ fn dealt(args: &VerifyArgs, manifest: Option<&SetManifest>, children: usize) -> 
                 routing.split.function.name()
             )));
         }
-        return Ok(Some(Dealt { by: Dealing::Tables(tables.clone()), keys, policies }));
+        return Ok(Some(Dealt { by: Dealing::Tables(tables.clone()), placement: Placement::Hash, keys, policies }));
     }
     if recorded.is_none() || tables.is_some() || asked || args.routing.routing.is_some() {
         let beside = Beside::of(&args.index.index)?;
         if let Some(spec) = routers::spec(&args.routing, &args.tables, &args.cuts, args.into, beside.as_ref())? {
-            return Ok(Some(Dealt { by: Dealing::Flags(spec), keys, policies }));
+            return Ok(Some(Dealt { by: Dealing::Flags(spec), placement: Placement::Hash, keys, policies }));
         }
     }
     let mut split = match recorded {
@@ -231,7 +257,8 @@ fn dealt(args: &VerifyArgs, manifest: Option<&SetManifest>, children: usize) -> 
         None => SplitSpec::new(u32::try_from(children).map_err(|_| Error::Usage("too many children".to_owned()))?),
     };
     split.into = args.into.unwrap_or(split.into);
-    Ok(Some(Dealt { by: Dealing::Numbers(args.routing.over(split)), keys, policies }))
+    let by = Dealing::Numbers(args.routing.over(split));
+    Ok(Some(Dealt { by, placement: Placement::Hash, keys, policies }))
 }
 
 /// The manifest of the set in `dir`; `None` if there is none: children may have been made by anyone.

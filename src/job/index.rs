@@ -11,15 +11,17 @@
 
 mod check;
 mod execute;
-mod pin;
+pub(super) mod pin;
 mod plan;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use super::part::Options;
 use crate::error::{Error, Result};
-use crate::partition::{KeyPolicies, MAX_DOCS_PER_SEGMENT, SegmentMode};
+use crate::partition::{KeyPolicies, MAX_DOCS_PER_SEGMENT, Placement, SegmentMode};
 use crate::plan::Method;
 use crate::progress::{Cancel, Progress, Stage, Work};
 use crate::publish::{FileSystem, IndexDirectory, RealFs, check_free};
@@ -34,7 +36,8 @@ pub use execute::PreparedIndex;
 use plan::{PartJob, Planned, check_policies, live, plan_of, plan_part};
 
 /// What becomes of the shards of an index.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Change {
     /// Every shard becomes so many.
     Split {
@@ -54,7 +57,8 @@ pub enum Change {
 }
 
 /// Everything that a split, merge or clone of a whole index needs to know. Routing and keys stand in its routing file.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct IndexJob {
     /// Index directory: a routing file and its shards.
     pub source: PathBuf,
@@ -141,6 +145,7 @@ impl IndexJob {
         let parallel = self.parallel.clamp(1, resize.parts().len().max(1));
         let options = Options {
             keys,
+            placement: Placement::Hash,
             policies: self.policies,
             method: self.method,
             segments: self.segments,

@@ -6,12 +6,15 @@
 use std::path::PathBuf;
 
 use crate::error::{Error, Result};
-use crate::partition::{Assigned, Assigning, DocMap, KeyPolicies, KeySpec, MAX_DOCS_PER_SEGMENT, SegmentMode};
-use crate::plan::{Method, PlannedChild, predict_linked, predict_rewritten};
+use crate::partition::{
+    Assigned, Assigning, DocMap, Group, KeyPolicies, KeySpec, MAX_DOCS_PER_SEGMENT, Placement, SegmentHashes,
+    SegmentMode,
+};
+use crate::plan::{Method, PlannedChild, REHEARSED, predict_by_census, predict_linked, predict_rewritten, rehearse};
 use crate::progress::{Cancel, Progress, Stage};
 use crate::publish::{PartRecord, RoutingRecord, SourceLineage, StagedChild, Staging, is_manifest};
-use crate::route::SplitRouting;
-use crate::source::Source;
+use crate::route::{RoutingHash, SplitRouting};
+use crate::source::{HashState, Source, sidecar_bytes};
 use crate::verify::{Ownership, SAMPLE, VerifyJob, VerifyLevel, VerifyReport, verify};
 use crate::write::{self, SourceReads, WrittenSegment};
 
@@ -19,6 +22,7 @@ use crate::write::{self, SourceReads, WrittenSegment};
 #[derive(Clone, Debug)]
 pub(super) struct Options {
     pub(super) keys: KeySpec,
+    pub(super) placement: Placement,
     pub(super) policies: KeyPolicies,
     pub(super) method: Method,
     pub(super) segments: SegmentMode,
@@ -44,15 +48,16 @@ impl Options {
 
     /// Routing: sidecars are read first, and hashes are kept to be written beside the children.
     fn assigning<'a>(&'a self, source: &'a Source, routing: &'a SplitRouting) -> Assigning<'a> {
-        let (keys, policies, threads) = (&self.keys, self.policies, self.threads);
-        Assigning { source, keys, routing, policies, threads, read_sidecars: true, keep_hashes: true }
+        let (keys, placement, policies, threads) = (&self.keys, &self.placement, self.policies, self.threads);
+        Assigning { source, keys, routing, placement, policies, threads, read_sidecars: true, keep_hashes: true }
     }
 
     pub(super) fn record(&self, routing: &SplitRouting) -> RoutingRecord {
         RoutingRecord {
             split: *routing.spec(),
-            number_of_routing_shards: routing.number_of_routing_shards(),
+            number_of_routing_shards: routing.number_of_routing_shards().filter(|_| self.placement.is_hash()),
             tables: routing.tables().cloned(),
+            placement: self.placement.clone(),
             key: self.keys.key.clone(),
             routing_field: self.keys.routing_field.clone(),
             policies: self.policies,
@@ -107,6 +112,56 @@ impl Part {
         Ok(Part { source, routing, assigned, map })
     }
 
+    /// Calls `see` with segment, number and hash of every live document that has a hash.
+    pub(super) fn for_each_hash(&self, see: &mut dyn FnMut(usize, u32, RoutingHash)) {
+        let mut one = |index: usize, hashes: &SegmentHashes| {
+            let Some(segment) = self.source.segments().get(index).filter(|segment| segment.num_docs() > 0) else {
+                return;
+            };
+            hashes.for_each(segment.max_doc(), |doc, hash, state| {
+                if state == HashState::Hashed && segment.is_alive(doc) {
+                    see(index, doc, hash);
+                }
+            });
+        };
+        match &self.map {
+            Some(map) => {
+                for group in &map.groups {
+                    group.with_hashes(|hashes| {
+                        group.segments.iter().zip(&hashes.segments).for_each(|(&index, hashes)| one(index, hashes));
+                    });
+                }
+            }
+            None => {
+                let hashes = self.assigned.hashes.iter().flat_map(|hashes| &hashes.segments);
+                hashes.enumerate().for_each(|(index, hashes)| one(index, hashes));
+            }
+        }
+    }
+
+    /// Small sources are written to nowhere; of damaged ones the real writing says more, checksums first.
+    fn predict_rewritten(&self, map: &DocMap) -> Result<Vec<u64>> {
+        if self.source.num_bytes() <= REHEARSED
+            && let Ok(exact) = rehearse(&self.source, map, self.routing.children())
+        {
+            return Ok(exact);
+        }
+        predict_rewritten(&self.source, map)
+    }
+
+    /// Predicted bytes of all children, by either method.
+    pub(super) fn predict_method(&self, method: Method) -> Result<u64> {
+        let children = match (method, &self.map) {
+            (Method::Rewrite, Some(map)) => self.predict_rewritten(map)?,
+            (Method::Rewrite, None) => predict_by_census(&self.source, &self.assigned)?,
+            (Method::Link, _) => predict_linked(&self.source, &self.assigned),
+        };
+        // Of a rewrite the hashes are with the doc map; linked segments would get them as sidecars.
+        let hashed = method == Method::Link && self.map.iter().flat_map(|map| &map.groups).any(Group::has_hashes);
+        let sidecars = self.source.segments().iter().filter(|segment| hashed && segment.num_docs() > 0);
+        Ok(children.iter().sum::<u64>() + sidecars.map(|segment| sidecar_bytes(segment.max_doc())).sum::<u64>())
+    }
+
     /// The children with their predicted sizes.
     pub(super) fn predict(&self) -> Result<Vec<PlannedChild>> {
         let census = &self.assigned.census;
@@ -118,7 +173,7 @@ impl Part {
                         *count += 1;
                     }
                 }
-                (predict_rewritten(&self.source, map)?, segments)
+                (self.predict_rewritten(map)?, segments)
             }
             None => {
                 let owned = |child: usize| {
@@ -238,7 +293,12 @@ impl Part {
         let job = VerifyJob {
             source: &self.source,
             children: children.filter_map(|(child, &shard)| Some((shard, staging.child_dir(child)?))).collect(),
-            ownership: Some(Ownership { keys: &options.keys, routing: &self.routing, policies: options.policies }),
+            ownership: Some(Ownership {
+                keys: &options.keys,
+                routing: &self.routing,
+                placement: &options.placement,
+                policies: options.policies,
+            }),
             level: options.verify,
             threads: options.threads,
             sample: SAMPLE,
@@ -258,8 +318,22 @@ pub(super) fn warnings(children: &[PlannedChild], options: &Options) -> Vec<Stri
     if empty > 0 {
         warnings.push(format!("{empty} of {} children get no document", children.len()));
     }
+    warnings.extend(uneven(children));
     if options.method == Method::Link && options.max_docs_per_segment < MAX_DOCS_PER_SEGMENT {
         warnings.push("linked children keep the source's segments: --max-docs-per-segment has no effect".to_owned());
     }
     warnings
 }
+
+/// That a child gets more than twice the mean. Small numbers vary by chance.
+fn uneven(children: &[PlannedChild]) -> Option<String> {
+    let largest = children.iter().max_by_key(|child| child.docs)?;
+    let (docs, mean) =
+        (largest.docs, children.iter().map(|child| child.docs).sum::<u64>() / children.len().max(1) as u64);
+    (mean >= SMALL && docs > 2 * mean).then(|| {
+        format!("child {} gets {docs} documents, more than twice the mean of {mean}; plan --explain names the heaviest keys", largest.shard)
+    })
+}
+
+/// Documents of a mean child below which nothing is said of how even children are.
+const SMALL: u64 = 100;

@@ -9,6 +9,7 @@ use serde::Serialize;
 use super::duplicates::count_distinct;
 use super::hashes::RoutingHashes;
 use super::keys::{KeyFields, KeyReading, KeySpec};
+use super::placement::{Placement, place};
 use super::problems::{KeyPolicies, KeyProblems, Policy};
 use super::walk::{Walk, Walked};
 use crate::error::{Error, Result};
@@ -87,6 +88,14 @@ pub struct Census {
     pub missing_placed: u64,
     /// Documents placed by [`KeyPolicies::stray`].
     pub stray_placed: u64,
+    /// Documents that several queries of a [`Placement`] claim; each went to the first.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub overlaps: u64,
+}
+
+// serde asks for a reference.
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 /// What [`assign`] found.
@@ -125,8 +134,9 @@ pub fn assign(
     progress: &dyn Progress,
     cancel: &Cancel,
 ) -> Result<Assigned> {
+    let (policies, placement) = (*policies, &Placement::Hash);
     let job =
-        Assigning { source, keys, routing, policies: *policies, threads, read_sidecars: true, keep_hashes: false };
+        Assigning { source, keys, routing, placement, policies, threads, read_sidecars: true, keep_hashes: false };
     job.run(progress, cancel)
 }
 
@@ -137,8 +147,10 @@ pub struct Assigning<'a> {
     pub source: &'a Source,
     /// Fields that decide.
     pub keys: &'a KeySpec,
-    /// From hash to child.
+    /// From hash to child; of another placement, how children are numbered.
     pub routing: &'a SplitRouting,
+    /// What decides; of all but hashes, neither keys nor sidecars are looked at, and no hashes are kept.
+    pub placement: &'a Placement,
     /// Where documents go that routing alone cannot place.
     pub policies: KeyPolicies,
     /// Most threads, each with a segment; 0: one per core. The result does not depend on it.
@@ -169,6 +181,9 @@ impl Assigning<'_> {
     /// - [`Error::Interrupted`].
     pub fn run(&self, progress: &dyn Progress, cancel: &Cancel) -> Result<Assigned> {
         let Assigning { source, keys, routing, policies, .. } = *self;
+        if !self.placement.is_hash() {
+            return place(self, progress, cancel);
+        }
         if routing.is_partitioned() && keys.routing_field.is_none() {
             return Err(Error::Usage(format!(
                 "routing_partition_size {} needs --routing-field: both the routing value and the id decide where a document goes",
@@ -204,7 +219,7 @@ impl Assigning<'_> {
     }
 }
 
-fn policy_child(routing: &SplitRouting, policy: Policy, option: &str) -> Result<Option<u16>> {
+pub(super) fn policy_child(routing: &SplitRouting, policy: Policy, option: &str) -> Result<Option<u16>> {
     let Policy::Child(shard) = policy else { return Ok(None) };
     let child = routing.child_index(shard).and_then(|child| u16::try_from(child).ok());
     match (child, routing.children()) {
@@ -266,7 +281,7 @@ fn conclude(source: &Source, walk: &Walk<'_>, walked: Vec<Walked>) -> Result<Ass
 
 /// Three counts that were made apart must be one number: live documents of the source, of the census by child, and
 /// of the assignment itself.
-fn check_census(source: &Source, census: &Census, assignment: &Assignment) -> Result<()> {
+pub(super) fn check_census(source: &Source, census: &Census, assignment: &Assignment) -> Result<()> {
     let live = source.num_docs();
     for children in [census.live, census.children.iter().sum(), assignment.num_assigned()] {
         if children != live {

@@ -114,6 +114,29 @@ impl Group {
         back
     }
 
+    /// Whether routing hashes were given and not taken yet.
+    #[must_use]
+    pub fn has_hashes(&self) -> bool {
+        self.hashes.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+    }
+
+    /// A copy of the routing hashes, if they were given and not taken yet.
+    pub(crate) fn copy_hashes(&self) -> Option<RoutingHashes> {
+        self.hashes.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Gives routing hashes back that were taken for nothing.
+    pub(crate) fn return_hashes(&self, hashes: Option<RoutingHashes>) {
+        *self.hashes.lock().unwrap_or_else(PoisonError::into_inner) = hashes;
+    }
+
+    /// Shows the routing hashes, if they were given and not taken yet.
+    pub(crate) fn with_hashes(&self, see: impl FnOnce(&RoutingHashes)) {
+        if let Some(hashes) = self.hashes.lock().unwrap_or_else(PoisonError::into_inner).as_ref() {
+            see(hashes);
+        }
+    }
+
     /// Routing hashes of the group's segments, in its order; `None` if none were given or they were taken before.
     #[must_use]
     pub fn take_hashes(&self) -> Option<RoutingHashes> {

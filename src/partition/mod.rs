@@ -1,4 +1,4 @@
-//! Key → hash → child for every document.
+//! Key → hash → child for every document; or, without a key, a [`Placement`] → child.
 //!
 //! Input: a [`crate::source::Source`] and a [`crate::route::SplitRouting`]. Output: an [`Assignment`] (which child gets
 //! each document) with its [`Census`], and from it a [`DocMap`], the only thing the writers need to know. Reads the
@@ -13,6 +13,7 @@ mod hashes;
 mod keys;
 mod measure;
 mod pairs;
+mod placement;
 mod problems;
 mod sort;
 #[cfg(test)]
@@ -24,4 +25,5 @@ pub use docmap::{DocMap, Group, MAX_DOCS_PER_SEGMENT, NO_OUTPUT, Output, RowAddr
 pub use hashes::{RoutingHashes, SegmentHashes, hash_segment};
 pub use keys::{KeyPlane, KeyReading, KeySpec, usable_key_fields};
 pub use measure::measure;
+pub use placement::Placement;
 pub use problems::{DocAddress, KeyPolicies, KeyProblems, Policy};

@@ -66,6 +66,9 @@ pub struct KeyPolicies {
 /// Documents that stopped a run: counts and the first addresses of each kind, in source order.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct KeyProblems {
+    /// The field whose values decide, where it is not a key.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub field: Option<String>,
     /// Documents without a key.
     pub missing: u64,
     /// Documents with several keys.
@@ -113,6 +116,29 @@ impl KeyProblems {
     }
 }
 
+impl KeyProblems {
+    /// The line where values of `field` decide.
+    fn without_key(&self, field: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut parts = Vec::new();
+        if self.missing > 0 {
+            parts.push(format!(
+                "{} no value in {field:?} ({}): give them to a child with --missing-key child:N",
+                count(self.missing, "has", "have"),
+                first(self.missing, self.missing_sample.iter().map(DocAddress::to_string))
+            ));
+        }
+        if self.several > 0 {
+            parts.push(format!(
+                "{} values of several children in {field:?} ({}): no child is right for them, so use --by query, where the \
+                 first query decides",
+                count(self.several, "has", "have"),
+                first(self.several, self.several_sample.iter().map(DocAddress::to_string))
+            ));
+        }
+        write!(f, "{}; nothing was written", parts.join("; "))
+    }
+}
+
 fn keep<T>(sample: &mut Vec<T>, item: impl FnOnce() -> T) {
     if sample.len() < SAMPLE {
         sample.push(item());
@@ -123,6 +149,9 @@ impl fmt::Display for KeyProblems {
     /// One line: counts, first addresses, and what to do.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut parts = Vec::new();
+        if let Some(field) = &self.field {
+            return self.without_key(field, f);
+        }
         if self.missing > 0 {
             parts.push(format!(
                 "{} no key ({}): name the field that has it with --key, or give them to a child with --missing-key child:N",

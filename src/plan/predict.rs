@@ -1,4 +1,4 @@
-//! Predicting the size of children.
+//! Predicting the size of children, for sources that are too large to be rehearsed.
 //!
 //! Stored documents, positions, postings, norms and columns shrink with the share of documents a child gets. Term
 //! dictionaries do not: a frequent term stands in every child. How many terms a child keeps follows from document
@@ -11,58 +11,88 @@ use tantivy::schema::Field;
 use tantivy::termdict::TermDictionary;
 
 use crate::error::{Error, Result};
-use crate::partition::{Assigned, DocMap};
+use crate::partition::{Assigned, DocMap, SegmentHashes};
 use crate::source::{Component, Segment, Source, guard, sidecar_bytes};
 
 /// Look-ups per field and group.
 const LOOK_UPS: usize = 4_000;
 /// A `.del` file beside its bitset: document count and footer.
-const ALIVE_OVERHEAD: u64 = 160;
+const ALIVE_OVERHEAD: u64 = 98;
 
 /// Predicted bytes per child of a rewrite.
 pub(crate) fn predict_rewritten(source: &Source, map: &DocMap) -> Result<Vec<u64>> {
     let mut children = vec![0.0f64; map.num_children];
     for group in &map.groups {
         let segments: Vec<&Segment> = group.segments.iter().filter_map(|&index| source.segments().get(index)).collect();
-        let docs: u64 = segments.iter().map(|segment| u64::from(segment.max_doc())).sum();
-        let proportional: u64 = segments
-            .iter()
-            .flat_map(|segment| {
-                Component::ALL
-                    .iter()
-                    .filter(|&&part| part != Component::Terms)
-                    .map(|&part| segment.body(part).len() as u64)
-            })
-            .sum();
-        let shares: Vec<f64> =
-            group.outputs.iter().map(|output| f64::from(output.num_docs) / docs.max(1) as f64).collect();
-        let mut predicted: Vec<f64> = shares.iter().map(|share| share * proportional as f64).collect();
-        for (field, entry) in source.schema().fields() {
-            if entry.is_indexed() {
-                let dictionaries = dictionary_bytes(&segments, field, &shares)?;
-                predicted.iter_mut().zip(dictionaries).for_each(|(sum, bytes)| *sum += bytes);
-            }
-        }
-        for (output, bytes) in group.outputs.iter().zip(predicted) {
-            if let Some(child) = children.get_mut(output.child) {
-                *child += bytes + sidecar_bytes(output.num_docs) as f64;
-            }
+        let outputs: Vec<(usize, u32)> = group.outputs.iter().map(|output| (output.child, output.num_docs)).collect();
+        add_group(source, &segments, &outputs, group.has_hashes(), &mut children)?;
+    }
+    Ok(children.into_iter().map(whole).collect())
+}
+
+/// The same where there is no doc map: as if all segments were written as one per child.
+pub(crate) fn predict_by_census(source: &Source, assigned: &Assigned) -> Result<Vec<u64>> {
+    let census = &assigned.census;
+    let mut children = vec![0.0f64; census.children.len()];
+    let segments: Vec<&Segment> = source.segments().iter().collect();
+    let docs = |&docs: &u64| u32::try_from(docs).unwrap_or(u32::MAX);
+    let outputs: Vec<(usize, u32)> =
+        census.children.iter().map(docs).enumerate().filter(|(_, docs)| *docs > 0).collect();
+    add_group(source, &segments, &outputs, assigned.hashes.is_some(), &mut children)?;
+    Ok(children.into_iter().map(whole).collect())
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "bytes on a disk fit 64 bits, and a float saturates")]
+fn whole(bytes: f64) -> u64 {
+    bytes.max(0.0).round() as u64
+}
+
+/// Adds what `outputs` (child and documents) of one group of segments will take.
+fn add_group(
+    source: &Source,
+    segments: &[&Segment],
+    outputs: &[(usize, u32)],
+    sidecars: bool,
+    children: &mut [f64],
+) -> Result<()> {
+    let docs: u64 = segments.iter().map(|segment| u64::from(segment.max_doc())).sum();
+    let proportional: u64 = segments
+        .iter()
+        .flat_map(|segment| {
+            Component::ALL.iter().filter(|&&part| part != Component::Terms).map(|&part| segment.body(part).len() as u64)
+        })
+        .sum();
+    // A footer per file, and a sidecar, whatever is in them.
+    let footers = segments.first().map_or(0, |segment| {
+        let footer = |part: &Component| segment.component_bytes(*part).saturating_sub(segment.body(*part).len() as u64);
+        Component::ALL.iter().map(footer).sum()
+    });
+    let shares: Vec<f64> = outputs.iter().map(|(_, own)| f64::from(*own) / docs.max(1) as f64).collect();
+    let mut predicted: Vec<f64> = shares.iter().map(|share| share * proportional as f64).collect();
+    for (field, entry) in source.schema().fields() {
+        if entry.is_indexed() {
+            let dictionaries = dictionary_bytes(segments, field, &shares)?;
+            predicted.iter_mut().zip(dictionaries).for_each(|(sum, bytes)| *sum += bytes);
         }
     }
-    #[expect(clippy::cast_possible_truncation, reason = "bytes on a disk fit 64 bits, and a float saturates")]
-    let whole = |bytes: f64| bytes.max(0.0).round() as u64;
-    Ok(children.into_iter().map(whole).collect())
+    for (&(child, docs), bytes) in outputs.iter().zip(predicted) {
+        if let Some(child) = children.get_mut(child) {
+            let sidecar = if sidecars { sidecar_bytes(docs) } else { 0 };
+            *child += bytes + (footers + sidecar) as f64;
+        }
+    }
+    Ok(())
 }
 
 /// Predicted bytes per child of a link: alive bitsets and hash sidecars.
 pub(crate) fn predict_linked(source: &Source, assigned: &Assigned) -> Vec<u64> {
     let census = &assigned.census;
     let mut children = vec![0u64; census.children.len()];
-    let hashes = assigned.hashes.iter().flat_map(|hashes| &hashes.segments);
-    for ((segment, counts), hashes) in source.segments().iter().zip(&census.segments).zip(hashes) {
+    for (index, (segment, counts)) in source.segments().iter().zip(&census.segments).enumerate() {
+        let hashes = assigned.hashes.as_ref().and_then(|hashes| hashes.segments.get(index));
         // One sidecar, whose first name is in the first child; none where the source has it already.
         let first = children.iter_mut().zip(&counts.children).find(|(_, docs)| **docs > 0);
-        if let (Some((child, _)), None) = (first, hashes.sidecar()) {
+        if let (Some((child, _)), Some(None)) = (first, hashes.map(SegmentHashes::sidecar)) {
             *child += sidecar_bytes(segment.max_doc());
         }
         let bitset = u64::from(segment.max_doc()).div_ceil(64) * 8 + ALIVE_OVERHEAD;

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use super::fs::RealFs;
 use super::layout::{MANIFEST, META, ROUTING, child_name, shard_of};
-use super::routing_file::{RoutingFile, read_routing};
+use super::routing_file::{RoutingFile, is_unrouted, read_routing};
 use crate::error::{Error, Result};
 use crate::route::ShardNumber;
 
@@ -122,6 +122,9 @@ pub fn index_of_shard(dir: &Path) -> Result<Option<(PathBuf, RoutingFile, ShardN
     for place in places.into_iter().flatten() {
         let shard = place.file_name().and_then(|name| name.to_str()).and_then(shard_of);
         let (Some(shard), Some(parent)) = (shard, place.parent()) else { continue };
+        if is_unrouted(&RealFs, parent)? {
+            continue;
+        }
         let Some(routing) = read_routing(&RealFs, parent)? else { continue };
         if routing.shards().binary_search(&shard).is_ok() {
             return Ok(Some((parent.to_path_buf(), routing, shard)));

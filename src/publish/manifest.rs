@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::layout::{MANIFEST, ROUTING, is_child_file, is_segment_id};
 use crate::error::{Error, Result};
-use crate::partition::{Census, KeyPolicies, SegmentMode};
+use crate::partition::{Census, KeyPolicies, Placement, SegmentMode};
 use crate::plan::Method;
 use crate::route::{Operation, ShardNumber, SplitSpec, TableSplit};
 use crate::source::{Component, Meta, Segment, Source};
@@ -93,7 +93,12 @@ pub struct RoutingRecord {
     /// part. Child manifests leave them to the set manifest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tables: Option<TableSplit>,
-    /// The id field.
+    /// What decided where documents went, if it was not the hash of a key. Then of `split` only the number of children
+    /// holds, and there is no routing: no id tells where its document is.
+    #[serde(default, skip_serializing_if = "Placement::is_hash")]
+    pub placement: Placement,
+    /// The id field; left out where no key decided.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub key: String,
     /// The field of custom routing values.
     pub routing_field: Option<String>,

@@ -10,12 +10,14 @@ mod index_directory;
 pub mod layout;
 mod manifest;
 mod manifest_file;
+mod plan_file;
 mod record;
 mod recover;
 mod removal;
 mod routing_file;
 mod seal;
 mod staging;
+mod unrouted_file;
 mod write_behind;
 
 pub use files::PartFiles;
@@ -27,9 +29,11 @@ pub use manifest::{
     SourceLineage, StagedChild,
 };
 pub use manifest_file::{published_sidecars, read_child, read_set};
+pub use plan_file::{read_plan_file, write_plan_file};
 pub use record::{PartRecord, SplitRecord};
 pub use recover::{RecoverAction, RecoverReport, recover};
 pub use removal::Removal;
 pub use routing_file::{RoutingFile, read_routing};
 pub use seal::Proof;
 pub use staging::{Published, Staging, check_free};
+pub use unrouted_file::UnroutedFile;

@@ -19,7 +19,7 @@ pub struct SplitRecord {
     pub source_paths: Vec<PathBuf>,
     /// How documents are routed.
     pub routing: RoutingRecord,
-    /// How the index that the children belong to is routed.
+    /// How the index that the children belong to is routed; without effect where `routing` names another placement than hashes.
     pub routing_file: RoutingFile,
     /// How children are made.
     pub method: Method,

@@ -25,6 +25,7 @@ use serde_json::Value;
 
 use super::fs::{FileSystem, Kind};
 use super::layout::ROUTING;
+use super::unrouted_file::UnroutedFile;
 use crate::error::{Error, Result};
 use crate::partition::KeySpec;
 use crate::route::{IndexRouting, Router, RoutingFunction, RoutingTable, ShardNumber, TableSplit};
@@ -234,6 +235,27 @@ impl RoutingFile {
 /// # Errors
 /// [`Error::IndexDirectory`] if it is too large, of another format or contradicts itself; [`Error::Unreadable`].
 pub fn read_routing(fs: &dyn FileSystem, dir: &Path) -> Result<Option<RoutingFile>> {
+    let Some(bytes) = read_bytes(fs, dir)? else { return Ok(None) };
+    let problem = match UnroutedFile::parse(&bytes) {
+        Some(unrouted) => unrouted.problem(),
+        None => match RoutingFile::parse(&bytes) {
+            Ok(file) => return Ok(Some(file)),
+            Err(problem) => problem,
+        },
+    };
+    let problem = format!("its routing file cannot be used: {problem}");
+    Err(Error::IndexDirectory { path: dir.join(ROUTING), problem })
+}
+
+/// Whether `dir` is a set that says of itself that it has no routing.
+///
+/// # Errors
+/// As [`read_routing`], but for what the file says.
+pub(super) fn is_unrouted(fs: &dyn FileSystem, dir: &Path) -> Result<bool> {
+    Ok(read_bytes(fs, dir)?.is_some_and(|bytes| UnroutedFile::parse(&bytes).is_some()))
+}
+
+fn read_bytes(fs: &dyn FileSystem, dir: &Path) -> Result<Option<Vec<u8>>> {
     use std::io::Read;
 
     let path = dir.join(ROUTING);
@@ -253,9 +275,7 @@ pub fn read_routing(fs: &dyn FileSystem, dir: &Path) -> Result<Option<RoutingFil
     if len as u64 > MAX_LEN {
         return Err(refuse(format!("its routing file is larger than {MAX_LEN} bytes")));
     }
-    RoutingFile::parse(&bytes)
-        .map(Some)
-        .map_err(|problem| refuse(format!("its routing file cannot be used: {problem}")))
+    Ok(Some(bytes))
 }
 
 #[cfg(test)]

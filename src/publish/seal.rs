@@ -9,7 +9,9 @@ use super::manifest::{
 use super::manifest_file::to_bytes;
 use super::record::PartRecord;
 use super::staging::Staging;
+use super::unrouted_file::UnroutedFile;
 use crate::error::{Error, Result};
+use crate::partition::Placement;
 use crate::source::Meta;
 use crate::verify::VerifyLevel;
 use crate::write::{WrittenFile, WrittenSegment, managed_json, meta_json};
@@ -93,7 +95,10 @@ impl Staging {
             children.push(child);
         }
         children.sort_by_key(|child| child.shard);
-        let routing_file = self.record.routing_file.to_bytes(&dir.join(ROUTING))?;
+        let routing_file = match &self.record.routing.placement {
+            Placement::Hash => self.record.routing_file.to_bytes(&dir.join(ROUTING))?,
+            placement => UnroutedFile::new(children.len(), placement).to_bytes(&dir.join(ROUTING))?,
+        };
         self.write_file(&dir.join(ROUTING), &routing_file)?;
         self.sync_files()?;
         for child in &children {

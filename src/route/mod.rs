@@ -16,6 +16,7 @@
 
 mod balance;
 mod bulk;
+mod choices;
 mod elasticsearch;
 mod error;
 mod function;
@@ -34,6 +35,7 @@ mod split;
 mod tables;
 
 pub(crate) use bulk::STRAY;
+pub use choices::{Choices, Refused, choices};
 pub use elasticsearch::{Elasticsearch, ElasticsearchModulo, default_number_of_routing_shards, partition_offset};
 pub use error::RouteError;
 pub use function::RoutingFunction;

@@ -8,7 +8,8 @@ use super::meta::META;
 use crate::error::{Error, Result};
 
 /// Whether to take tantivy's writer lock on an index that is opened.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum LockMode {
     /// Take it; fail with [`Error::SourceLocked`] if a writer holds it. On a medium that cannot be written a note is
     /// left instead, since no writer can be there either.

@@ -6,7 +6,7 @@ use std::time::Instant;
 use super::report::{Check, VerifiedChild, VerifyLevel, VerifyReport};
 use super::{census, content, files, ownership, sidecars};
 use crate::error::Result;
-use crate::partition::{Assigned, KeyPolicies, KeySpec};
+use crate::partition::{Assigned, KeyPolicies, KeySpec, Placement};
 use crate::progress::{Cancel, Progress, Stage, Work};
 use crate::route::{ShardNumber, SplitRouting};
 use crate::source::Source;
@@ -19,8 +19,10 @@ pub const SAMPLE: usize = 10;
 pub struct Ownership<'a> {
     /// Fields that decide.
     pub keys: &'a KeySpec,
-    /// From hash to child.
+    /// From hash to child; of another placement, how children are numbered.
     pub routing: &'a SplitRouting,
+    /// What decided.
+    pub placement: &'a Placement,
     /// Where documents went that routing alone could not place.
     pub policies: KeyPolicies,
 }

@@ -24,6 +24,7 @@ mod finding;
 mod job;
 mod metadata;
 mod ownership;
+mod positions;
 mod report;
 mod sidecars;
 

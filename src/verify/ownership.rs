@@ -1,11 +1,12 @@
 //! Whether every document is where its key routes to.
 //!
 //! The source is routed once more, and every child as if it were a source: a document of child c must be sent to
-//! child c. Documents that a policy placed are sent there again by the same policy, and are no finding.
+//! child c. Documents that a policy placed are sent there again by the same policy, and are no finding. Without a key, the
+//! children's own columns say it, or the same queries on the children; a document's place only the source tells.
 
 use super::files::Child;
 use super::finding::{Finding, FindingKind, Sighting};
-use super::{Ownership, VerifyJob};
+use super::{Ownership, VerifyJob, positions};
 use crate::error::{Error, Result};
 use crate::partition::{Assigned, Assigning, DocAddress, KeyProblems, NO_CHILD};
 use crate::progress::{Cancel, Silent};
@@ -20,7 +21,10 @@ pub(super) fn expected(
     findings: &mut Vec<Finding>,
 ) -> Result<Option<Assigned>> {
     match route(job.source, job, ownership, false, cancel) {
-        Ok(assigned) => Ok(Some(assigned)),
+        Ok(assigned) => {
+            findings.extend(positions::check(job.source, ownership.placement, &assigned.assignment));
+            Ok(Some(assigned))
+        }
         Err(Error::Interrupted) => Err(Error::Interrupted),
         Err(error) => {
             findings.push(keys(&error, job.sample, true, "the source"));
@@ -63,6 +67,10 @@ pub(super) fn strays(
     findings: &mut Vec<Finding>,
 ) -> Result<Option<Assigned>> {
     let (Some(source), Some(index)) = (&child.index, index) else { return Ok(None) };
+    if ownership.placement.is_positional() {
+        // A document does not tell its place in the source; content and order are compared with what the source says.
+        return Ok(None);
+    }
     let assigned = match route(source, job, ownership, true, cancel) {
         Ok(assigned) => assigned,
         Err(Error::Interrupted) => return Err(Error::Interrupted),
@@ -113,9 +121,10 @@ fn route(
     keep_hashes: bool,
     cancel: &Cancel,
 ) -> Result<Assigned> {
-    let Ownership { keys, routing, policies } = *ownership;
+    let Ownership { keys, routing, placement, policies } = *ownership;
     let threads = job.threads;
-    let assigning = Assigning { source, keys, routing, policies, threads, read_sidecars: false, keep_hashes };
+    let assigning =
+        Assigning { source, keys, routing, placement, policies, threads, read_sidecars: false, keep_hashes };
     guard(source.dir(), "the keys", || assigning.run(&Silent, cancel))
 }
 
@@ -129,7 +138,7 @@ fn keys(error: &Error, sample: usize, of_source: bool, whose: &str) -> Finding {
         Finding::error(FindingKind::Keys, format!("documents of {whose} cannot be routed: {}", error.one_line()));
     match error {
         Error::Keys(problems) => {
-            let KeyProblems { missing, several, stray, missing_sample, several_sample, stray_sample } = &**problems;
+            let KeyProblems { missing, several, stray, missing_sample, several_sample, stray_sample, .. } = &**problems;
             let documents = missing_sample.iter().chain(several_sample).chain(stray_sample.iter().map(|(doc, _)| doc));
             finding.count(missing + several + stray).at(documents.take(sample).map(sight).collect())
         }

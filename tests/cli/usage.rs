@@ -8,17 +8,18 @@ use super::place::Place;
 
 const JOB_FLAGS: &str = "-i --index --into --out --key --routing-field --routing-partition-size --routing \
     --number-of-routing-shards --source-shards --source-shard --missing-key --stray --method --segments \
-    --max-docs-per-segment --verify -t --threads --no-lock --json -q --quiet";
+    --max-docs-per-segment --verify --by --plan -t --threads --no-lock --json -q --quiet";
 
 #[test]
 fn help_of_every_command_mentions_every_flag() {
     let place = Place { dir: TempDir::new().unwrap() };
+    let plan_flags = format!("{JOB_FLAGS} --save --explain");
     let commands = [
-        ("plan", JOB_FLAGS),
+        ("plan", plan_flags.as_str()),
         ("split", &format!("{JOB_FLAGS} --dry-run")),
         (
             "verify",
-            "-i --index --children --level --into --key --routing-field --routing --source-shards --missing-key --stray -t --threads --json",
+            "-i --index --children --level --into --key --routing-field --routing --source-shards --missing-key --stray --by -t --threads --json",
         ),
         ("recover", "--out --json --quiet"),
         ("inspect", "-i --index --no-lock --json"),

@@ -7,7 +7,7 @@ mod damage;
 use std::path::{Path, PathBuf};
 
 use shardsplit::job::Job;
-use shardsplit::partition::{KeySpec, SegmentMode};
+use shardsplit::partition::{KeySpec, Placement, SegmentMode};
 use shardsplit::plan::Method;
 use shardsplit::progress::{Cancel, Silent};
 use shardsplit::publish::{is_manifest, read_child};
@@ -52,7 +52,8 @@ fn verified(source: &Path, out: &Path, routing: &Routing) -> VerifyReport {
     let sidecars = children.iter().flat_map(|(_, dir)| listed(dir)).collect();
     let mut job = VerifyJob::new(&source, children);
     (job.known_file, job.sidecars) = (is_manifest, sidecars);
-    job.ownership = Some(Ownership { keys: &keys, routing: &numbers, policies: Default::default() });
+    job.ownership =
+        Some(Ownership { keys: &keys, routing: &numbers, placement: &Placement::Hash, policies: Default::default() });
     verify(&job, &Silent, &Cancel::new()).unwrap()
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::plan::policies_of;
 use super::{Inner, open, open_part, unreadable};
 use crate::error::{Error, Result};
-use crate::partition::KeyPolicies;
+use crate::partition::{KeyPolicies, Placement};
 use crate::progress::{Cancel, Progress, Stage, Work};
 use crate::publish::layout::{child_name, shard_of};
 use crate::publish::{RealFs, is_manifest, published_sidecars, read_routing};
@@ -88,7 +88,12 @@ impl IndexVerifyJob {
             let job = VerifyJob {
                 source: &source,
                 children: part.children().iter().map(child).collect(),
-                ownership: Some(Ownership { keys: &keys, routing: part, policies: policies_of(part, self.policies) }),
+                ownership: Some(Ownership {
+                    keys: &keys,
+                    routing: part,
+                    placement: &Placement::Hash,
+                    policies: policies_of(part, self.policies),
+                }),
                 level: self.level,
                 threads: threads::number(self.threads),
                 sample: SAMPLE,

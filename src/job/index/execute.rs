@@ -21,14 +21,14 @@ use crate::write::SourceReads;
 /// [`PreparedIndex::execute`].
 #[derive(Debug)]
 pub struct PreparedIndex {
-    pub(super) job: IndexJob,
+    pub(in crate::job) job: IndexJob,
     pub(super) options: Options,
     /// Parts side by side; at least 1.
     pub(super) parallel: usize,
     pub(super) fs: Arc<dyn FileSystem>,
     pub(super) directory: IndexDirectory,
     pub(super) resize: Resize,
-    pub(super) parts: Vec<PartJob>,
+    pub(in crate::job) parts: Vec<PartJob>,
     pub(super) plan: IndexPlan,
     pub(super) times: Vec<StageTime>,
     pub(super) _locks: Vec<WriterLock>,

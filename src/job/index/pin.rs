@@ -1,21 +1,28 @@
 //! What was planned with, so that it can be recognised when its turn to be written comes.
 
+use serde::{Deserialize, Serialize};
+
 use crate::error::{Error, Result};
 use crate::publish::SourceLineage;
 use crate::source::Source;
 
 /// The `meta.json` of every directory of a source, as length and checksum. Segment files are pinned by their lineage:
 /// length, and the checksum in the footer.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Pin(Vec<(usize, u32)>);
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(in crate::job) struct Pin(Vec<(u64, u32)>);
 
 impl Pin {
-    pub(super) fn of(source: &Source) -> Pin {
-        Pin(source.metas().iter().map(|meta| (meta.bytes().len(), crc32fast::hash(meta.bytes()))).collect())
+    pub(in crate::job) fn of(source: &Source) -> Pin {
+        Pin(source.metas().iter().map(|meta| (meta.bytes().len() as u64, crc32fast::hash(meta.bytes()))).collect())
+    }
+
+    /// Whether the directory with this index has another `meta.json`.
+    pub(in crate::job) fn differs(&self, other: &Pin, at: usize) -> bool {
+        self.0.get(at) != other.0.get(at)
     }
 
     /// Fails if `source`, which was opened again, is not what `self` and `planned` were made from.
-    pub(super) fn check(&self, source: &Source, planned: &[SourceLineage]) -> Result<()> {
+    pub(in crate::job) fn check(&self, source: &Source, planned: &[SourceLineage]) -> Result<()> {
         let shards: Vec<u32> = planned.iter().map(|lineage| lineage.shard).collect();
         let found = SourceLineage::of(source, &shards)?;
         let now = Pin::of(source);
@@ -35,7 +42,7 @@ impl Pin {
 }
 
 /// The first difference in words.
-fn difference(planned: &SourceLineage, found: &SourceLineage) -> Option<String> {
+pub(in crate::job) fn difference(planned: &SourceLineage, found: &SourceLineage) -> Option<String> {
     if planned.opstamp != found.opstamp {
         return Some(format!("its opstamp was {} and is {}", planned.opstamp, found.opstamp));
     }

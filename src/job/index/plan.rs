@@ -13,11 +13,11 @@ use crate::source::Meta;
 
 /// A part that waits for its turn.
 #[derive(Debug)]
-pub(super) struct PartJob {
+pub(in crate::job) struct PartJob {
     pub(super) routing: SplitRouting,
     pub(super) options: Options,
-    pub(super) record: PartRecord,
-    pub(super) pin: Pin,
+    pub(in crate::job) record: PartRecord,
+    pub(in crate::job) pin: Pin,
 }
 
 /// What the plan says of a part.

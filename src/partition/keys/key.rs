@@ -1,12 +1,13 @@
 //! What is asked for, where it was read, and what a document says.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::route::RoutingHash;
 use crate::source::HashedBy;
 
 /// Which fields decide where a document goes.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct KeySpec {
     /// The id field (Elasticsearch's `_id`).
     pub key: String,

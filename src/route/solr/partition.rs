@@ -6,6 +6,8 @@
 //! Output: as many pieces as asked for, ascending, that have every hash of the range once. Solr gives fewer, or pieces
 //! outside of the range, if the range has hardly more hashes than pieces; that is refused here.
 
+use serde::{Deserialize, Serialize};
+
 use super::range::check_cover;
 use super::{HashRange, RangeError};
 use crate::route::split::MAX_CHILDREN;
@@ -23,8 +25,23 @@ pub enum Rounding {
 
 /// Solr's splitFuzz: pieces with odd numbers are larger and those with even numbers smaller by half this share, so that
 /// shards that grow evenly need not be split all at once.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "f32", into = "f32")]
 pub struct SplitFuzz(f32);
+
+impl TryFrom<f32> for SplitFuzz {
+    type Error = RangeError;
+
+    fn try_from(fuzz: f32) -> Result<SplitFuzz, RangeError> {
+        SplitFuzz::new(fuzz)
+    }
+}
+
+impl From<SplitFuzz> for f32 {
+    fn from(fuzz: SplitFuzz) -> f32 {
+        fuzz.0
+    }
+}
 
 impl SplitFuzz {
     /// # Errors

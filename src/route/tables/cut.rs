@@ -5,13 +5,16 @@
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use super::{RoutingTable, TableSplit};
 use crate::route::slots::{Arrangement, SlotLoads};
 use crate::route::solr::{HashRange, HashRanges, PrefixHistogram, RangeError, SplitFuzz, SubRanges};
 use crate::route::{RouteError, ShardNumber, SlotError, SlotTable, routing_hash};
 
 /// What is counted per slot.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Load {
     /// Documents.
     Docs,
@@ -20,7 +23,8 @@ pub enum Load {
 }
 
 /// Where a shard is cut.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Cut {
     /// Solr: at given ranges (`ranges`).
     Ranges(Vec<HashRange>),
@@ -63,7 +67,8 @@ pub enum Measured {
 }
 
 /// A split of one shard of an index that is routed by a table.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct TableSpec {
     /// The table of the index.
     pub table: RoutingTable,
