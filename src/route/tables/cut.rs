@@ -140,10 +140,12 @@ impl TableSpec {
         RouteError::NotMeasured { cut: self.cut.words().0 }
     }
 
-    /// The shard's own number and the next free ones.
+    /// The shard's own number and the next free ones; after the largest number there is, those that were left out.
     fn numbers(&self, parts: usize) -> Vec<ShardNumber> {
-        let first = self.table.shards().last().map_or(0, |last| last.saturating_add(1));
-        std::iter::once(self.source_shard).chain(first..).take(parts).collect()
+        let known = self.table.shards();
+        let first = known.last().map_or(0, |last| last.saturating_add(1));
+        let free = (first..=ShardNumber::MAX).chain(0..first).filter(|number| known.binary_search(number).is_err());
+        std::iter::once(self.source_shard).chain(free).take(parts).collect()
     }
 
     /// `None`: the cut is not for ranges.

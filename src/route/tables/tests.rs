@@ -112,6 +112,15 @@ fn a_key_moves_with_all_the_slots_it_spreads_over() {
 }
 
 #[test]
+fn numbers_that_were_left_out_are_taken_where_there_are_no_larger_ones() {
+    let last = ShardNumber::MAX;
+    let split = spec(slots(&[last, last, 0, last]), last, Cut::Weights(vec![1, 1, 1])).resolve(None).unwrap();
+    assert_eq!(**split.after(), slots(&[last, 1, 0, 2]));
+    let split = spec(slots(&[1, 1, last - 1]), 1, Cut::Even(2)).resolve(None).unwrap();
+    assert_eq!(**split.after(), slots(&[1, last, last - 1]));
+}
+
+#[test]
 fn cuts_of_another_kind_and_cuts_without_their_loads_are_refused() {
     let refused = |table, cut| spec(table, 0, cut).resolve(None).unwrap_err();
     for (table, cut) in [
