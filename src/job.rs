@@ -23,6 +23,7 @@
 mod execute;
 mod explain;
 mod index;
+mod outlook;
 mod part;
 mod saved;
 
@@ -187,7 +188,7 @@ impl Job {
         let mut warnings = if self.placement.is_hash() { part.routing.warnings() } else { Vec::new() };
         warnings.extend(part.source.notes().iter().cloned());
         warnings.extend(part.assigned.notes.iter().cloned());
-        warnings.extend(part::warnings(&children, &self.options()));
+        warnings.extend(outlook::warnings(&children, &self.options()));
         Ok(Plan {
             source: self.source.clone(),
             out: self.out.clone(),
