@@ -25,6 +25,7 @@ mod explain;
 mod index;
 mod outlook;
 mod part;
+mod rehearse;
 mod saved;
 
 use std::path::PathBuf;

@@ -1,9 +1,10 @@
 //! What a routed part will come to: sizes of children, how even they are, hashes to count.
 
 use super::part::{Options, Part};
+use super::rehearse::{REHEARSED, rehearse};
 use crate::error::Result;
 use crate::partition::{DocMap, Group, MAX_DOCS_PER_SEGMENT, SegmentHashes};
-use crate::plan::{Method, PlannedChild, REHEARSED, predict_by_census, predict_linked, predict_rewritten, rehearse};
+use crate::plan::{Method, PlannedChild, predict_by_census, predict_linked, predict_rewritten};
 use crate::route::RoutingHash;
 use crate::source::{HashState, sidecar_bytes};
 
