@@ -23,7 +23,9 @@
 mod execute;
 mod explain;
 mod index;
+mod outlook;
 mod part;
+mod rehearse;
 mod saved;
 
 use std::path::PathBuf;
@@ -202,7 +204,7 @@ impl Job {
         let mut warnings = if self.placement.is_hash() { part.routing.warnings() } else { Vec::new() };
         warnings.extend(part.source.notes().iter().cloned());
         warnings.extend(part.assigned.notes.iter().cloned());
-        warnings.extend(part::warnings(&children, &self.options()));
+        warnings.extend(outlook::warnings(&children, &self.options()));
         Ok(Plan {
             source: self.source.clone(),
             out: self.out.clone(),

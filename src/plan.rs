@@ -2,11 +2,10 @@
 //!
 //! Input: the source, the doc map, the census. Output: a [`Plan`]: `--dry-run` shows the very value that execution
 //! spends. Cost: a few thousand term look-ups per field and group of segments; small
-//! sources are written to nowhere, which gives their children's sizes exactly.
+//! sources are written to nowhere by [`crate::job`] instead, which gives their children's sizes exactly.
 
 pub mod explain;
 mod predict;
-mod rehearse;
 
 use std::path::PathBuf;
 
@@ -16,7 +15,6 @@ use crate::partition::{Census, KeyReading, Placement, SegmentMode};
 use crate::route::{IndexRouting, Operation, ShardNumber, SplitSpec, TableSplit};
 
 pub(crate) use predict::{predict_by_census, predict_linked, predict_rewritten};
-pub(crate) use rehearse::{REHEARSED, rehearse};
 
 /// How children are made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, serde::Deserialize)]

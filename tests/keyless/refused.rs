@@ -8,6 +8,9 @@ use shardsplit::publish::is_manifest;
 use shardsplit::route::{SplitRouting, SplitSpec};
 use shardsplit::source::{LockMode, Source};
 use shardsplit::verify::{FindingKind, Ownership, VerifyJob, verify};
+use tantivy::schema::{Schema, TextFieldIndexing, TextOptions};
+use tantivy::tokenizer::NgramTokenizer;
+use tantivy::{Index, IndexWriter, doc};
 
 use super::{Place, by_query, by_range, by_value, content, number, team};
 
@@ -117,4 +120,21 @@ fn verification_finds_documents_in_another_child_than_their_place_says() {
         // As many documents in each child, but others.
         assert!(!findings(made, judged).is_empty());
     }
+}
+
+#[test]
+fn a_query_on_words_of_an_unknown_tokenizer_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut schema = Schema::builder();
+    let words = TextFieldIndexing::default().set_tokenizer("own");
+    let body = schema.add_text_field("body", TextOptions::default().set_indexing_options(words));
+    let index = Index::create_in_dir(dir.path(), schema.build()).unwrap();
+    index.tokenizers().register("own", NgramTokenizer::new(2, 2, false).unwrap());
+    let mut writer: IndexWriter = index.writer_with_num_threads(1, 20_000_000).unwrap();
+    writer.add_document(doc!(body => "words")).unwrap();
+    writer.commit().unwrap();
+    writer.wait_merging_threads().unwrap();
+    let job = Job::placed(dir.path(), dir.path().with_extension("out"), by_query(&["body:wo"])).unwrap();
+    let error = Job { lock: LockMode::None, ..job }.run(&Silent, &Cancel::new()).unwrap_err();
+    assert!(matches!(&error, Error::Usage(problem) if problem.contains("own")), "{error}");
 }

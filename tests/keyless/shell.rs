@@ -77,3 +77,24 @@ fn a_plan_is_saved_shown_and_run() {
     assert_children(&content(&place.source()), &place.out("out"), 2, &|number| usize::from(year(number) >= 0));
     exit(&shell(&place, &["split", "--plan", "plan.json"]), 5);
 }
+
+#[test]
+fn a_plan_of_a_whole_index_is_saved_and_run_until_a_shard_changes() {
+    let place = Place::new();
+    let run = |line: &str, code: i32| exit(&shell(&place, &line.split(' ').collect::<Vec<_>>()), code);
+    run("split -i source --into 2 --key serial --out index", 0);
+    run("plan -i index --into 2 --out split --save split.json", 0);
+    run("plan -i index --operation merge --into 1 --out merged --save merge.json", 0);
+    run("split --plan split.json", 0);
+    run("verify -i index --children split", 0);
+    run("split --plan merge.json", 0);
+    run("verify -i index --children merged", 0);
+
+    run("plan -i index --into 2 --out again --save again.json", 0);
+    let meta = place.out("index/1/meta.json");
+    let text = std::fs::read_to_string(&meta).unwrap();
+    std::fs::write(&meta, format!("{text} ")).unwrap();
+    let refused = run("split --plan again.json", 4);
+    assert!(refused.contains("its meta.json was rewritten"), "{refused}");
+    assert!(!place.out("again").exists());
+}

@@ -3,7 +3,8 @@
 use super::pin::Pin;
 use super::{IndexJob, open_part};
 use crate::error::{Error, Result};
-use crate::job::part::{self, Options, Part};
+use crate::job::outlook;
+use crate::job::part::{Options, Part};
 use crate::partition::{KeyPolicies, KeyReading, Policy};
 use crate::plan::{IndexPlan, PlannedChild, PlannedPart};
 use crate::progress::{Cancel, Progress};
@@ -49,7 +50,7 @@ pub(super) fn plan_of(
         warnings.extend(notes);
     }
     children.sort_by_key(|child| child.shard);
-    warnings.extend(part::warnings(&children, options));
+    warnings.extend(outlook::warnings(&children, options));
     IndexPlan {
         operation: resize.operation(),
         source: job.source.clone(),

@@ -4,18 +4,16 @@
 //! order-preserving disguise. Listed values and cut points are brought into the same form once, so that a document costs
 //! one look-up in a sorted list.
 
-use tantivy::columnar::{Column, ColumnType, DynamicColumn};
-use tantivy::schema::{FieldType, Schema};
-use tantivy::time::format_description::well_known::Rfc3339;
-use tantivy::{DateTime, DocId, f64_to_u64, i64_to_u64, u64_to_f64};
+use tantivy::DocId;
+use tantivy::columnar::{Column, DynamicColumn, DynamicColumnHandle};
+use tantivy::schema::Schema;
 
 use super::Placement;
+use super::kind::{Kind, float};
 use crate::error::{Error, Result};
 use crate::partition::NO_CHILD;
 use crate::source::{Component, Segment, check_terms};
 
-/// The tokenizer that leaves values as they are.
-const RAW: &str = "raw";
 /// Columns keep so many bytes of a text: what is as long may have been cut.
 const MOST_BYTES: usize = 65_535;
 
@@ -28,86 +26,6 @@ pub(super) enum Placed {
     Missing,
     /// It has values of several children.
     Several,
-}
-
-/// How values become numbers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
-    Text,
-    U64,
-    I64,
-    F64,
-    Bool,
-    Date,
-}
-
-impl Kind {
-    fn of(kind: &FieldType) -> Result<Kind, &'static str> {
-        let (kind, fast) = match kind {
-            FieldType::Str(options) => match options.get_fast_field_tokenizer_name() {
-                Some(RAW) => (Kind::Text, true),
-                Some(_) => return Err("has a column of words: its text is tokenised, and a child needs whole values"),
-                None => (Kind::Text, false),
-            },
-            FieldType::U64(options) => (Kind::U64, options.is_fast()),
-            FieldType::I64(options) => (Kind::I64, options.is_fast()),
-            FieldType::F64(options) => (Kind::F64, options.is_fast()),
-            FieldType::Bool(options) => (Kind::Bool, options.is_fast()),
-            FieldType::Date(options) => (Kind::Date, options.is_fast()),
-            _ => return Err("is of a type that documents cannot be placed by: text, numbers, booleans and dates can"),
-        };
-        if fast { Ok(kind) } else { Err("has no column (it is not a fast field), and placing reads columns") }
-    }
-
-    fn column(self) -> ColumnType {
-        match self {
-            Kind::Text => ColumnType::Str,
-            Kind::U64 => ColumnType::U64,
-            Kind::I64 => ColumnType::I64,
-            Kind::F64 => ColumnType::F64,
-            Kind::Bool => ColumnType::Bool,
-            Kind::Date => ColumnType::DateTime,
-        }
-    }
-
-    fn has_ranges(self) -> bool {
-        !matches!(self, Kind::Text | Kind::Bool)
-    }
-
-    /// A listed number in the form that columns have.
-    fn number(self, text: &str) -> Option<u64> {
-        match self {
-            Kind::Text => None,
-            Kind::U64 => text.parse().ok(),
-            Kind::I64 => text.parse::<i64>().ok().map(i64_to_u64),
-            Kind::F64 => text.parse::<f64>().ok().map(f64_to_u64).and_then(float),
-            Kind::Bool => text.parse::<bool>().ok().map(u64::from),
-            Kind::Date => date(text).map(|date| i64_to_u64(date.into_timestamp_nanos())),
-        }
-    }
-
-    fn expects(self) -> &'static str {
-        match self {
-            Kind::Text => "text",
-            Kind::U64 => "a number from 0 to 18446744073709551615",
-            Kind::I64 => "a whole number of 64 bits",
-            Kind::F64 => "a number",
-            Kind::Bool => "true or false",
-            Kind::Date => "a date like 2024-05-01 or 2024-05-01T12:00:00Z, between 1677 and 2262",
-        }
-    }
-}
-
-/// Both zeros as one; `None` for what is no number.
-fn float(bits: u64) -> Option<u64> {
-    let value = u64_to_f64(bits);
-    if value.is_nan() { None } else { Some(if value == 0.0 { f64_to_u64(0.0) } else { bits }) }
-}
-
-fn date(text: &str) -> Option<DateTime> {
-    let parse = |text: &str| tantivy::time::OffsetDateTime::parse(text, &Rfc3339).ok();
-    let day = || if text.contains(['T', 't', ' ']) { None } else { parse(&format!("{text}T00:00:00Z")) };
-    DateTime::try_from_utc(parse(text).or_else(day)?)
 }
 
 /// A field, and what its values mean.
@@ -198,11 +116,7 @@ impl ByColumn {
         Ok(OpenColumn { column: Some(column), float: self.kind == Kind::F64, lookup })
     }
 
-    fn numbers(
-        &self,
-        handle: &tantivy::columnar::DynamicColumnHandle,
-        read: impl FnOnce(std::io::Error) -> Error,
-    ) -> Result<Column<u64>> {
+    fn numbers(&self, handle: &DynamicColumnHandle, read: impl FnOnce(std::io::Error) -> Error) -> Result<Column<u64>> {
         let column = handle.open_u64_lenient().map_err(read)?;
         column.ok_or_else(|| Error::defect(format!("column {:?} has no numbers", self.field)))
     }
@@ -305,25 +219,6 @@ impl Lookup {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn dates_are_days_or_moments_and_nothing_else() {
-        let nanos = |text: &str| date(text).map(DateTime::into_timestamp_nanos);
-        assert_eq!(nanos("1970-01-02"), Some(86_400_000_000_000));
-        assert_eq!(nanos("1970-01-01T01:00:00+01:00"), Some(0));
-        assert_eq!(nanos("1970-01-01T00:00:00.5Z"), Some(500_000_000));
-        for wrong in ["", "1970", "1970-13-01", "1970-01-01 00:00", "3000-01-01", "yesterday"] {
-            assert_eq!(nanos(wrong), None, "{wrong}");
-        }
-    }
-
-    #[test]
-    fn both_zeros_are_one_number_and_nan_is_none() {
-        assert_eq!(Kind::F64.number("-0"), Kind::F64.number("0.0"));
-        assert!(Kind::F64.number("-1e-300") < Kind::F64.number("0"));
-        assert_eq!(Kind::F64.number("nan"), None);
-        assert!(Kind::F64.number("-inf") < Kind::F64.number("inf"));
-    }
 
     #[test]
     fn a_value_on_a_cut_lies_above_it() {

@@ -10,6 +10,7 @@
 //! queries; positions cost nothing.
 
 mod columns;
+mod kind;
 mod positions;
 mod queries;
 mod rule;

@@ -14,10 +14,10 @@ use crate::source::{Source, guard};
 use crate::write::{ChildFiles, OutputFile, WrittenSegment, rewrite};
 
 /// Largest source that is written for practice, in bytes.
-pub(crate) const REHEARSED: u64 = 8 << 20;
+pub(super) const REHEARSED: u64 = 8 << 20;
 
 /// Bytes per child of a rewrite, exactly.
-pub(crate) fn rehearse(source: &Source, map: &DocMap, shards: &[ShardNumber]) -> Result<Vec<u64>> {
+pub(super) fn rehearse(source: &Source, map: &DocMap, shards: &[ShardNumber]) -> Result<Vec<u64>> {
     let hashes: Vec<_> = map.groups.iter().map(Group::copy_hashes).collect();
     let written =
         guard(source.dir(), "the index", || rewrite(source, map, shards, &Nowhere, 1, &Silent, &Cancel::new()));
