@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use shardsplit::index_hashes::IndexHashes;
 use shardsplit::partition::{
-    Assigning, DocMap, KeyPolicies, KeySpec, MAX_DOCS_PER_SEGMENT, RoutingHashes, SegmentMode,
+    Assigning, DocMap, KeyPolicies, KeySpec, MAX_DOCS_PER_SEGMENT, Placement, RoutingHashes, SegmentMode,
 };
 use shardsplit::progress::{Cancel, Silent};
 use shardsplit::publish::RealFs;
@@ -87,7 +87,8 @@ fn main() {
     let keys = KeySpec { key: "id".to_owned(), routing_field: None };
     let assign = |read_sidecars: bool, keep_hashes: bool| {
         let (source, keys, routing, policies) = (&source, &keys, &routing, KeyPolicies::default());
-        let job = Assigning { source, keys, routing, policies, threads: 1, read_sidecars, keep_hashes };
+        let placement = &Placement::Hash;
+        let job = Assigning { source, keys, routing, placement, policies, threads: 1, read_sidecars, keep_hashes };
         job.run(&Silent, &Cancel::new()).unwrap()
     };
     let map = |read_sidecars: bool| {

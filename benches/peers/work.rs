@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde::{Deserialize, Serialize};
 use shardsplit::job::Job;
-use shardsplit::partition::{KeyPolicies, KeySpec, assign};
+use shardsplit::partition::{KeyPolicies, KeySpec, Placement, assign};
 use shardsplit::plan::Method;
 use shardsplit::progress::{Cancel, Silent};
 use shardsplit::report::StageTime;
@@ -137,7 +137,12 @@ impl Run {
         let keys = self.keys();
         let dirs = routing.children().iter().map(|&shard| (shard, self.out.join(shard.to_string()))).collect();
         let mut job = VerifyJob::new(&source, dirs);
-        job.ownership = Some(Ownership { keys: &keys, routing: &routing, policies: KeyPolicies::default() });
+        job.ownership = Some(Ownership {
+            keys: &keys,
+            routing: &routing,
+            placement: &Placement::Hash,
+            policies: KeyPolicies::default(),
+        });
         job.threads = self.threads;
         job.known_file = shardsplit::publish::is_manifest;
         let report = verify(&job, &Silent, &Cancel::new()).unwrap();

@@ -114,7 +114,7 @@ pub(crate) fn histogram(router: &Router, hashes: Hashes<'_>) -> KeyHistogram {
     hashes(&mut |_, _, hash| {
         let part = match modulus {
             Some(modulus) => i64::from(hash).rem_euclid(i64::from(modulus.max(1))).cast_unsigned(),
-            None => u64::from(hash.cast_unsigned()) * u64::from(parts) >> 32,
+            None => (u64::from(hash.cast_unsigned()) * u64::from(parts)) >> 32,
         };
         let bucket =
             usize::try_from(part / u64::from(parts_per_bucket)).ok().and_then(|bucket| buckets.get_mut(bucket));
