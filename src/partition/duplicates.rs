@@ -15,11 +15,14 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashSet};
 
+use tantivy::directory::OwnedBytes;
+
 use super::bits::Bits;
 use super::keys::{Key, KeyField, Seen, StoreCursor, number_at, numbers, text_dictionary};
 use crate::error::{Error, Result};
 use crate::progress::Cancel;
 use crate::route::RoutingHash;
+use crate::source::dictionary::{Damaged, TermReader};
 use crate::source::{Component, Segment, Source, terms};
 
 /// Most bytes of distinct repeated ids that are kept in memory to compare them.
@@ -63,28 +66,28 @@ pub(super) fn count_distinct(
 /// A sorted stream over one segment's dictionary.
 enum Terms<'d> {
     Column(tantivy_sstable::Streamer<'d, tantivy_sstable::VoidSSTable>),
-    Inverted(tantivy::termdict::TermStreamer<'d>),
+    Inverted(TermReader<'d>),
 }
 
 impl Terms<'_> {
     /// The next term that a live document has, into `term`.
-    fn next_live(&mut self, live: &Bits, term: &mut Vec<u8>) -> bool {
+    fn next_live(&mut self, live: &Bits, term: &mut Vec<u8>) -> Result<bool, Damaged> {
         loop {
             let more = match self {
                 Terms::Column(stream) => stream.advance(),
-                Terms::Inverted(stream) => stream.advance(),
+                Terms::Inverted(terms) => terms.advance()?,
             };
             if !more {
-                return false;
+                return Ok(false);
             }
             let (key, ord) = match self {
                 Terms::Column(stream) => (stream.key(), stream.term_ord()),
-                Terms::Inverted(stream) => (stream.key(), stream.term_ord()),
+                Terms::Inverted(terms) => (terms.key(), terms.ordinal()),
             };
             if live.contains(usize::try_from(ord).unwrap_or(usize::MAX)) {
                 term.clear();
                 term.extend_from_slice(key);
-                return true;
+                return Ok(true);
             }
         }
     }
@@ -92,7 +95,7 @@ impl Terms<'_> {
 
 enum Dictionary {
     Column(std::sync::Arc<tantivy_sstable::Dictionary<tantivy_sstable::VoidSSTable>>),
-    Inverted(tantivy::termdict::TermDictionary),
+    Inverted(OwnedBytes),
 }
 
 fn merge_dictionaries(field: &KeyField, segments: &[(&Segment, bool, Bits)], cancel: &Cancel) -> Result<u64> {
@@ -101,10 +104,13 @@ fn merge_dictionaries(field: &KeyField, segments: &[(&Segment, bool, Bits)], can
         let dictionary = if *in_column {
             text_dictionary(segment, field)?.map(Dictionary::Column)
         } else {
-            segment.terms(field.field)?.map(Dictionary::Inverted)
+            segment.terms_bytes(field.field)?.map(Dictionary::Inverted)
         };
         dictionaries.extend(dictionary.map(|dictionary| (*segment, dictionary, live)));
     }
+    let damaged = |segment: &Segment, damaged: Damaged| {
+        Error::corrupt(segment.file(Component::Terms), format!("field {:?}: {damaged}", field.name))
+    };
     let mut streams = Vec::with_capacity(dictionaries.len());
     let mut heap = BinaryHeap::with_capacity(dictionaries.len());
     for (segment, dictionary, live) in &dictionaries {
@@ -112,16 +118,16 @@ fn merge_dictionaries(field: &KeyField, segments: &[(&Segment, bool, Bits)], can
             Dictionary::Column(dictionary) => {
                 Terms::Column(terms(&segment.file(Component::FastFields), &field.name, dictionary)?)
             }
-            Dictionary::Inverted(dictionary) => dictionary
-                .stream()
-                .map(Terms::Inverted)
-                .map_err(Error::io("read a term dictionary of", segment.file(Component::Terms)))?,
+            Dictionary::Inverted(bytes) => {
+                let terms = TermReader::open(bytes, None).map_err(|error| damaged(segment, error))?;
+                Terms::Inverted(terms)
+            }
         };
         let mut stream = (stream, *live);
         let mut term = Vec::new();
-        if stream.0.next_live(stream.1, &mut term) {
+        if stream.0.next_live(stream.1, &mut term).map_err(|error| damaged(segment, error))? {
             heap.push(Reverse((term, streams.len())));
-            streams.push(stream);
+            streams.push((*segment, stream));
         }
     }
     let (mut distinct, mut last) = (0u64, Vec::new());
@@ -134,7 +140,10 @@ fn merge_dictionaries(field: &KeyField, segments: &[(&Segment, bool, Bits)], can
                 cancel.check()?;
             }
         }
-        let more = streams.get_mut(*index).is_some_and(|(stream, live)| stream.next_live(live, term));
+        let more = match streams.get_mut(*index) {
+            Some((segment, (stream, live))) => stream.next_live(live, term).map_err(|error| damaged(segment, error))?,
+            None => false,
+        };
         if !more {
             std::collections::binary_heap::PeekMut::pop(head);
         }
