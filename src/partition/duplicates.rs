@@ -23,7 +23,7 @@ use crate::error::{Error, Result};
 use crate::progress::Cancel;
 use crate::route::RoutingHash;
 use crate::source::dictionary::{Damaged, TermReader};
-use crate::source::{Component, Segment, Source, terms};
+use crate::source::{ColumnTerms, Component, Segment, Source, terms};
 
 /// Most bytes of distinct repeated ids that are kept in memory to compare them.
 const REPEATED_BYTES: usize = 32 << 20;
@@ -65,23 +65,23 @@ pub(super) fn count_distinct(
 
 /// A sorted stream over one segment's dictionary.
 enum Terms<'d> {
-    Column(tantivy_sstable::Streamer<'d, tantivy_sstable::VoidSSTable>),
+    Column(ColumnTerms),
     Inverted(TermReader<'d>),
 }
 
 impl Terms<'_> {
-    /// The next term that a live document has, into `term`.
-    fn next_live(&mut self, live: &Bits, term: &mut Vec<u8>) -> Result<bool, Damaged> {
+    /// The next term that a live document has, into `term`. `damaged`: what to say of an inverted index that is.
+    fn next_live(&mut self, live: &Bits, term: &mut Vec<u8>, damaged: impl Fn(Damaged) -> Error) -> Result<bool> {
         loop {
             let more = match self {
-                Terms::Column(stream) => stream.advance(),
-                Terms::Inverted(terms) => terms.advance()?,
+                Terms::Column(terms) => terms.advance()?,
+                Terms::Inverted(terms) => terms.advance().map_err(&damaged)?,
             };
             if !more {
                 return Ok(false);
             }
             let (key, ord) = match self {
-                Terms::Column(stream) => (stream.key(), stream.term_ord()),
+                Terms::Column(terms) => (terms.key(), terms.ordinal()),
                 Terms::Inverted(terms) => (terms.key(), terms.ordinal()),
             };
             if live.contains(usize::try_from(ord).unwrap_or(usize::MAX)) {
@@ -125,7 +125,7 @@ fn merge_dictionaries(field: &KeyField, segments: &[(&Segment, bool, Bits)], can
         };
         let mut stream = (stream, *live);
         let mut term = Vec::new();
-        if stream.0.next_live(stream.1, &mut term).map_err(|error| damaged(segment, error))? {
+        if stream.0.next_live(stream.1, &mut term, |error| damaged(segment, error))? {
             heap.push(Reverse((term, streams.len())));
             streams.push((*segment, stream));
         }
@@ -141,7 +141,7 @@ fn merge_dictionaries(field: &KeyField, segments: &[(&Segment, bool, Bits)], can
             }
         }
         let more = match streams.get_mut(*index) {
-            Some((segment, (stream, live))) => stream.next_live(live, term).map_err(|error| damaged(segment, error))?,
+            Some((segment, (stream, live))) => stream.next_live(live, term, |error| damaged(segment, error))?,
             None => false,
         };
         if !more {

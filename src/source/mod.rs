@@ -26,7 +26,7 @@ mod unite;
 
 pub(crate) use bytes::Bytes;
 pub use checksum::ChecksumProblem;
-pub(crate) use claims::{block_size, cannot_read, check_terms, terms};
+pub(crate) use claims::{ColumnTerms, block_size, cannot_read, check_terms, terms};
 pub(crate) use guard::guard;
 pub use guard::panics_become_errors;
 pub use lock::{LockMode, WRITER_LOCK};

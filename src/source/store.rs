@@ -7,6 +7,8 @@
 
 use std::ops::Range;
 
+use zstd::bulk::Decompressor;
+
 use super::{Bytes, Component, STORE_FOOTER, Segment, StoreCodec, block_size};
 use crate::error::{Error, Result};
 
@@ -80,22 +82,46 @@ fn checkpoint_block(data: &mut Bytes<'_>, found: &mut Vec<BlockAddr>) -> Option<
     Some(())
 }
 
-/// Decompresses `compressed` into `block`.
-pub(crate) fn decompress(codec: StoreCodec, compressed: &[u8], block: &mut Vec<u8>) -> Result<(), String> {
-    block.clear();
-    if codec == StoreCodec::None {
-        block.extend_from_slice(compressed);
-        return Ok(());
+/// Decompresses blocks, one after the other, into the same room.
+#[derive(Default)]
+pub(crate) struct BlockReader {
+    room: Vec<u8>,
+    /// Kept, since making one takes longer than using it (see `claims/terms.rs`).
+    zstd: Option<Decompressor<'static>>,
+}
+
+impl BlockReader {
+    /// The bytes of the block that is `compressed`.
+    pub(crate) fn decompress(&mut self, codec: StoreCodec, compressed: &[u8]) -> Result<&[u8], String> {
+        let BlockReader { room, zstd } = self;
+        if codec == StoreCodec::None {
+            room.clear();
+            room.extend_from_slice(compressed);
+            return Ok(room);
+        }
+        let len = block_size(codec, compressed)?;
+        let data = compressed.get(4..).unwrap_or_default();
+        if room.len() < len {
+            room.try_reserve(len - room.len()).map_err(|error| error.to_string())?;
+            room.resize(len, 0);
+        }
+        let block = room.get_mut(..len).unwrap_or_default();
+        let written = match codec {
+            StoreCodec::Lz4 => lz4_flex::block::decompress_into(data, block).map_err(|error| error.to_string())?,
+            _ => {
+                let decompressor = match zstd {
+                    Some(decompressor) => decompressor,
+                    None => zstd.insert(Decompressor::new().map_err(|error| error.to_string())?),
+                };
+                decompressor.decompress_to_buffer(data, block).map_err(|error| error.to_string())?
+            }
+        };
+        if written == len {
+            Ok(block)
+        } else {
+            Err(format!("a block has {written} bytes uncompressed, it claims {len}"))
+        }
     }
-    let len = block_size(codec, compressed)?;
-    let data = compressed.get(4..).unwrap_or_default();
-    block.try_reserve(len).map_err(|error| error.to_string())?;
-    block.resize(len, 0);
-    let written = match codec {
-        StoreCodec::Lz4 => lz4_flex::block::decompress_into(data, block).map_err(|error| error.to_string())?,
-        _ => zstd::bulk::decompress_to_buffer(data, block.as_mut_slice()).map_err(|error| error.to_string())?,
-    };
-    if written == len { Ok(()) } else { Err(format!("a block has {written} bytes uncompressed, it claims {len}")) }
 }
 
 /// The documents of a decompressed block.

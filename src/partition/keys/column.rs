@@ -144,7 +144,7 @@ fn hash_dictionary(
     let mut terms = terms(&path(), &field.name, dictionary)?;
     // Not sized by the dictionary's own count: that is a number from disk.
     let (mut hashes, mut cut) = (Vec::new(), Bits::default());
-    while terms.advance() {
+    while terms.advance()? {
         if terms.key().len() >= MOST_BYTES {
             cut.insert(hashes.len());
             hashes.push(0);

@@ -19,9 +19,11 @@ mod block;
 mod frame;
 mod names;
 mod table;
+mod terms;
 
 pub(super) use block::{Lie, most_in_block};
 pub(crate) use block::{block_size, cannot_read};
 pub(super) use names::check_names;
 pub(super) use table::check_dictionary;
-pub(crate) use table::{check_terms, terms};
+pub(crate) use table::check_terms;
+pub(crate) use terms::{ColumnTerms, terms};

@@ -10,7 +10,7 @@
 use std::ops::Range;
 use std::path::Path;
 
-use tantivy_sstable::{Dictionary, Streamer, VoidSSTable};
+use tantivy_sstable::{Dictionary, VoidSSTable};
 
 use super::frame;
 use crate::error::{Error, Result};
@@ -19,24 +19,10 @@ use crate::source::bytes::{Bytes, tail};
 const FOOTER: usize = 20;
 const INDEX_IS_TABLE: u32 = 2;
 
-/// The terms of the dictionary of `column`, in the file at `path`, from the first on, after a look at its blocks.
+/// Looks at the blocks of the dictionary of `column`, in the file at `path`, for what reads its terms.
 ///
 /// # Errors
 /// [`Error::Corrupt`] where a block claims more than it can hold, [`Error::Io`].
-#[expect(clippy::disallowed_methods, reason = "its claims have been checked")]
-pub(crate) fn terms<'d>(
-    path: &Path,
-    column: &str,
-    dictionary: &'d Dictionary<VoidSSTable>,
-) -> Result<Streamer<'d, VoidSSTable>> {
-    check_terms(path, column, dictionary)?;
-    dictionary.stream().map_err(Error::io("read a dictionary of", path))
-}
-
-/// The look alone, for what streams the terms itself.
-///
-/// # Errors
-/// As [`terms`].
 pub(crate) fn check_terms(path: &Path, column: &str, dictionary: &Dictionary<VoidSSTable>) -> Result<()> {
     let blocks = dictionary.sstable_slice.read_bytes().map_err(Error::io("read a dictionary of", path))?;
     let column = column.replace('\u{1}', ".");
@@ -126,6 +112,16 @@ impl Block<'_> {
         self.size.unwrap_or(self.data.len() as u64)
     }
 
+    /// Its bytes as they stand in the table.
+    pub(super) fn data(&self) -> &[u8] {
+        self.data
+    }
+
+    /// Bytes it has uncompressed, where it is compressed.
+    pub(super) fn size(&self) -> Option<u64> {
+        self.size
+    }
+
     /// Its data, decompressed into `buffer` if need be.
     pub(super) fn read<'b>(&'b self, buffer: &'b mut Vec<u8>) -> Result<&'b [u8], String> {
         let Some(size) = self.size else { return Ok(self.data) };
@@ -145,22 +141,31 @@ pub(super) fn each_block<'a>(
     blocks: &'a [u8],
     mut each: impl FnMut(Block<'a>) -> Result<(), String>,
 ) -> Result<(), String> {
-    let mut rest = Bytes::new(blocks);
-    while rest.len() != 0 {
-        let start = blocks.len() - rest.len();
-        let cut_off = || format!("a block at byte {start} that is cut off");
-        let len = rest.u32().and_then(|len| usize::try_from(len).ok()).ok_or_else(cut_off)?;
-        if len <= 1 {
-            break;
-        }
-        let (flag, data) = rest.u8().zip(rest.take(len - 1)).ok_or_else(cut_off)?;
-        let size = match flag {
-            1 => Some(frame::content_size(data).map_err(|problem| format!("a block at byte {start} that {problem}"))?),
-            _ => None,
-        };
-        each(Block { range: start..blocks.len() - rest.len(), data, size })?;
+    let mut start = 0;
+    while let Some(block) = next_block(blocks, start)? {
+        start = block.range.end;
+        each(block)?;
     }
     Ok(())
+}
+
+/// The block that begins at byte `start` of `blocks`; `None` at their end.
+pub(super) fn next_block(blocks: &[u8], start: usize) -> Result<Option<Block<'_>>, String> {
+    let mut rest = Bytes::new(blocks.get(start..).unwrap_or_default());
+    if rest.len() == 0 {
+        return Ok(None);
+    }
+    let cut_off = || format!("a block at byte {start} that is cut off");
+    let len = rest.u32().and_then(|len| usize::try_from(len).ok()).ok_or_else(cut_off)?;
+    if len <= 1 {
+        return Ok(None);
+    }
+    let (flag, data) = rest.u8().zip(rest.take(len - 1)).ok_or_else(cut_off)?;
+    let size = match flag {
+        1 => Some(frame::content_size(data).map_err(|problem| format!("a block at byte {start} that {problem}"))?),
+        _ => None,
+    };
+    Ok(Some(Block { range: start..blocks.len() - rest.len(), data, size }))
 }
 
 /// Calls `each` with every key of a block, which `keys` holds. `key`: the one before. Returns how many there are.
@@ -171,21 +176,28 @@ pub(super) fn each_key(
 ) -> Result<u64, String> {
     let mut count = 0;
     while keys.len() != 0 {
-        let lens = match keys.u8() {
-            Some(1) => number(&mut keys).zip(number(&mut keys)),
-            byte => byte.map(|byte| (u64::from(byte & 15), u64::from(byte >> 4))),
-        };
-        let lens = lens.and_then(|(keep, add)| Some((usize::try_from(keep).ok()?, usize::try_from(add).ok()?)));
-        let added = lens.and_then(|(keep, add)| Some((keep, keys.take(add)?)));
-        let Some((keep, added)) = added.filter(|(keep, _)| *keep <= key.len()) else {
-            return Err(format!("a key, the {count}th of its block, that is longer than its bytes"));
-        };
-        key.truncate(keep);
-        key.extend_from_slice(added);
+        next_key(&mut keys, key)
+            .ok_or_else(|| format!("a key, the {count}th of its block, that is longer than its bytes"))?;
         each(key)?;
         count += 1;
     }
     Ok(count)
+}
+
+/// The next key of a block into `key`, which holds the one before; `None` where it does not fit.
+#[inline]
+pub(super) fn next_key(keys: &mut Bytes<'_>, key: &mut Vec<u8>) -> Option<()> {
+    let (keep, add) = match keys.u8()? {
+        1 => (usize::try_from(number(keys)?).ok()?, usize::try_from(number(keys)?).ok()?),
+        byte => (usize::from(byte & 15), usize::from(byte >> 4)),
+    };
+    let added = keys.take(add)?;
+    if keep > key.len() {
+        return None;
+    }
+    key.truncate(keep);
+    key.extend_from_slice(added);
+    Some(())
 }
 
 /// Seven bits a byte, low ones first, the top bit set on all but the last.

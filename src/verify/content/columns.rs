@@ -108,7 +108,7 @@ impl Rows<'_> {
         let mut hashes = Vec::new();
         let mut previous: Vec<u8> = Vec::new();
         let mut stream = terms(&view.segment.file(Component::FastFields), self.name, dictionary)?;
-        while stream.advance() {
+        while stream.advance()? {
             let key = stream.key();
             if !hashes.is_empty() && previous.as_slice() >= key {
                 self.fault("has a dictionary whose entries do not ascend");

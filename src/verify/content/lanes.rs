@@ -6,10 +6,10 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::digest::Lanes;
+use super::digest::{Lanes, Seed};
 
 /// Fewest documents per stripe: with fewer, a rare term's list needs a lock for every few of them.
-const STRIPE: usize = 8_192;
+const STRIPE: usize = 32_768;
 /// Most stripes per segment: more threads than a machine has seldom meet in one.
 const STRIPES: usize = 512;
 
@@ -88,6 +88,36 @@ impl Adder<'_> {
         }
     }
 
+    /// Adds an item of `seed` to each of `docs`, ascending ones fastest, made with the value at the same place; `false` if
+    /// one of them is no document.
+    ///
+    /// The inner loop never branches otherwise than foreseen: documents are far apart in memory, and the waiting for one
+    /// overlaps with that for the next.
+    #[inline]
+    pub(crate) fn add_all(&mut self, mut docs: &[u32], mut values: &[u64], seed: Seed) -> bool {
+        let mut all = true;
+        while let Some(&first) = docs.first() {
+            let stripe = first as usize >> self.lanes.shift;
+            if self.held.as_ref().is_none_or(|(held, _)| *held != stripe) {
+                self.hold(stripe);
+            }
+            let lanes = self.held.as_mut().map_or(&mut [][..], |(_, lanes)| lanes.as_mut_slice());
+            let start = stripe << self.lanes.shift;
+            let mut added = 0;
+            for (&doc, &value) in docs.iter().zip(values) {
+                let Some(lanes) = lanes.get_mut((doc as usize).wrapping_sub(start)) else { break };
+                lanes.add(seed.item(value));
+                added += 1;
+            }
+            if added == 0 {
+                (all, added) = (false, 1);
+            }
+            docs = docs.get(added..).unwrap_or_default();
+            values = values.get(added..).unwrap_or_default();
+        }
+        all
+    }
+
     fn hold(&mut self, stripe: usize) {
         // ORDER: one stripe is let go before the next is taken, so threads cannot wait for each other in a circle.
         self.held = None;
@@ -97,7 +127,7 @@ impl Adder<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::digest::{Seed, Tag};
+    use super::super::digest::Tag;
     use super::*;
 
     #[test]
@@ -128,10 +158,35 @@ mod tests {
     }
 
     #[test]
+    fn a_list_adds_what_its_documents_add_alone_in_any_order_and_says_if_one_lies_beyond() {
+        let max_doc = 100_000;
+        let seed = Seed::new(Tag::Posting, 1, b"term");
+        let docs: Vec<u32> = (0..max_doc).step_by(977).chain([99_999, 5, 40_000, 3]).collect();
+        let values: Vec<u64> = docs.iter().map(|&doc| u64::from(doc) * 3 + 1).collect();
+        let (alone, listed) = (SegmentLanes::new(max_doc), SegmentLanes::new(max_doc));
+        let mut adder = alone.adder();
+        for (&doc, &value) in docs.iter().zip(&values) {
+            assert!(adder.add(doc, seed.item(value)));
+        }
+        drop(adder);
+        assert!(listed.adder().add_all(&docs, &values, seed));
+        let compare = || {
+            alone.for_each(|doc, sums| assert_eq!(sums, listed.get(doc), "{doc}"));
+        };
+        compare();
+        // What is no document is passed over, and what follows it is not.
+        assert!(!listed.adder().add_all(&[7, max_doc, u32::MAX, 8], &[1, 2, 3, 4], seed));
+        let mut adder = alone.adder();
+        assert!(adder.add(7, seed.item(1)) && adder.add(8, seed.item(4)));
+        drop(adder);
+        compare();
+    }
+
+    #[test]
     fn a_document_beyond_the_segment_is_refused() {
         let item = Seed::new(Tag::Norm, 0, b"").alone();
         // Within the last stripe, and where it is full.
-        for max_doc in [8_193, 16_384] {
+        for max_doc in [32_769, 65_536] {
             let lanes = SegmentLanes::new(max_doc);
             let mut adder = lanes.adder();
             assert!(adder.add(max_doc - 1, item));

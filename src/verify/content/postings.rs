@@ -287,14 +287,10 @@ impl Walk<'_> {
         } else {
             self.values.extend(freqs.iter().map(|&freq| u64::from(freq)));
         }
-        // A loop of its own, which never branches otherwise than foreseen: documents are far apart in memory, and the
-        // waiting for one overlaps with that for the next.
-        let (mut sound, mut before) = (true, *last);
-        for (&doc, &value) in docs.iter().zip(&self.values) {
-            sound &= before.is_none_or(|before| before < doc) & self.adder.add(doc, seed.item(value));
-            before = Some(doc);
-        }
-        *last = before;
+        let ascending = docs.windows(2).all(|pair| matches!(pair, [left, right] if left < right));
+        let follows = last.is_none_or(|last| docs.first().is_none_or(|&first| last < first));
+        *last = docs.last().copied().or(*last);
+        let sound = self.adder.add_all(docs, &self.values, seed) & ascending & follows;
         let tokens = if freqs.is_empty() { docs.len() as u64 } else { sum };
         self.tokens.all += tokens;
         self.tokens.live += if self.has_deletes { self.live(docs, freqs) } else { tokens };

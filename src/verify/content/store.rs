@@ -21,7 +21,7 @@ use super::lanes::SegmentLanes;
 use super::unit::View;
 use crate::error::{Error, Result};
 use crate::progress::Cancel;
-use crate::source::store::{Documents, blocks, decompress};
+use crate::source::store::{BlockReader, Documents, blocks};
 use crate::source::{Component, cannot_read, check_document, holds_json_text, visit_dates};
 
 /// Of the blocks, every so many are read by tantivy too.
@@ -33,7 +33,7 @@ pub(super) fn read(view: &View<'_>, range: Range<u64>, lanes: &SegmentLanes, can
     let store = view.segment.reader().get_store_reader(1).map_err(Error::io("read", &path))?;
     let body = view.segment.body(Component::Store);
     let mut adder = lanes.adder();
-    let (mut block, mut buffer) = (Vec::new(), Vec::new());
+    let (mut reader, mut buffer) = (BlockReader::default(), Vec::new());
     let wanted = |doc: u32| range.contains(&u64::from(doc));
     for (number, addr) in blocks(view.segment)?.into_iter().enumerate() {
         if !(wanted(addr.docs.start) || addr.docs.contains(&u32::try_from(range.start).unwrap_or(u32::MAX))) {
@@ -41,9 +41,9 @@ pub(super) fn read(view: &View<'_>, range: Range<u64>, lanes: &SegmentLanes, can
         }
         cancel.check()?;
         let damaged = |problem: String| Error::corrupt(&path, format!("documents {:?}: {problem}", addr.docs));
-        decompress(view.segment.store().codec, body.get(addr.bytes.clone()).unwrap_or(&[]), &mut block)
-            .map_err(damaged)?;
-        let documents = Documents::open(&block, addr.docs.len()).map_err(damaged)?;
+        let compressed = body.get(addr.bytes.clone()).unwrap_or_default();
+        let block = reader.decompress(view.segment.store().codec, compressed).map_err(damaged)?;
+        let documents = Documents::open(block, addr.docs.len()).map_err(damaged)?;
         for (index, doc) in addr.docs.clone().enumerate().filter(|(_, doc)| wanted(*doc)) {
             let what = || format!("stored document {doc}");
             let damaged = |problem: &str| Error::corrupt(&path, format!("{}: {problem}", what()));

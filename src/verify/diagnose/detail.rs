@@ -110,7 +110,7 @@ fn words(view: &View<'_>, name: &str, column: &BytesColumn, doc: u32, values: &m
     let mut found = BTreeMap::new();
     let mut entries = terms_of_column(&view.segment.file(Component::FastFields), name, column.dictionary())?;
     for ord in 0..=last {
-        if !entries.advance() {
+        if !entries.advance()? {
             break;
         }
         if ords.contains(&ord) {

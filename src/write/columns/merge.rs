@@ -8,15 +8,14 @@ use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
 
 use tantivy::columnar::BytesColumn;
-use tantivy_sstable::{Streamer, VoidSSTable};
 
 use super::column::SourceColumn;
 use crate::error::Result;
-use crate::source::terms;
+use crate::source::{ColumnTerms, terms};
 
 /// A segment's dictionary, standing at a term.
 struct Head<'a> {
-    terms: Streamer<'a, VoidSSTable>,
+    terms: ColumnTerms,
     segment: usize,
     ordinal: u32,
     num_terms: u32,
@@ -26,7 +25,7 @@ struct Head<'a> {
 impl Head<'_> {
     /// Goes to the next term; `false` at the end.
     fn advance(&mut self) -> Result<bool> {
-        let ended = !self.terms.advance();
+        let ended = !self.terms.advance()?;
         self.ordinal = self.ordinal.wrapping_add(1);
         if ended == (self.ordinal >= self.num_terms) {
             Ok(!ended)

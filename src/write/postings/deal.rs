@@ -1,29 +1,37 @@
-//! Dealing the documents of one term to the outputs.
+//! Dealing the documents of terms to the outputs.
+//!
+//! Terms are decoded into a [`Batch`]; when that is full, its documents are looked up together and pushed to the encoders
+//! of their outputs. A term may span batches: encoders keep it open.
 
 use tantivy::directory::OwnedBytes;
 use tantivy::postings::TermInfo;
 
-use super::decode::{BLOCK, Block, Damage, PositionBuffer, Positions, Postings};
+use super::batch::{Batch, Run};
+use super::decode::{BLOCK, Damage, PositionBuffer, Positions, Postings};
 use super::encode::{Encoder, Piece};
 use super::field::IndexedField;
 use crate::error::{Error, Result};
 use crate::partition::{Group, NO_OUTPUT};
 use crate::source::{Component, Segment};
 
-/// Frequencies of documents that have none.
-const NO_FREQS: [u32; BLOCK] = [0; BLOCK];
-
-/// Buffers of one thread: a block of the source, and the open term of every output.
+/// Buffers of one thread: what was decoded of the source, and the open term of every output.
 pub(super) struct Dealer {
-    block: Block,
+    batch: Batch,
     positions: PositionBuffer,
-    /// Where the documents of the block go, and their norms.
-    targets: [(u32, u32); BLOCK],
-    norms: [u8; BLOCK],
+    outputs: Outputs,
+}
+
+/// The open term of every output.
+struct Outputs {
     encoders: Vec<Encoder>,
+    /// Those that have documents of the open term.
     touched: Vec<usize>,
     unordered: Vec<Unordered>,
     unordered_positions: Vec<u32>,
+    has_freqs: bool,
+    /// Documents pushed, and documents in lists that were closed.
+    kept: u64,
+    closed: u64,
 }
 
 /// A document of a term whose documents do not ascend yet (index sort over several segments).
@@ -38,23 +46,21 @@ struct Unordered {
 impl Dealer {
     pub(super) fn new(outputs: usize) -> Dealer {
         Dealer {
-            block: Block::new(),
+            batch: Batch::new(),
             positions: PositionBuffer::new(),
-            targets: [(NO_OUTPUT, 0); BLOCK],
-            norms: [0; BLOCK],
-            encoders: (0..outputs).map(|_| Encoder::new()).collect(),
-            touched: Vec::new(),
-            unordered: Vec::new(),
-            unordered_positions: Vec::new(),
+            outputs: Outputs {
+                encoders: (0..outputs).map(|_| Encoder::new()).collect(),
+                touched: Vec::new(),
+                unordered: Vec::new(),
+                unordered_positions: Vec::new(),
+                has_freqs: false,
+                kept: 0,
+                closed: 0,
+            },
         }
     }
 
-    /// What was dealt since the last call, by output; `spare` gives the next pieces to fill.
-    pub(super) fn take_pieces(&mut self, spare: impl Fn() -> Piece) -> Vec<Piece> {
-        self.encoders.iter_mut().map(|encoder| std::mem::replace(&mut encoder.piece, spare())).collect()
-    }
-
-    /// Deals one term's documents to the outputs. Returns the number of blocks decoded.
+    /// Deals one term's documents to the outputs, now or with terms that follow. Returns the number of blocks decoded.
     pub(super) fn deal(
         &mut self,
         group: &Group,
@@ -63,13 +69,11 @@ impl Dealer {
         key: &[u8],
         matches: &[(usize, TermInfo)],
     ) -> Result<u64> {
-        let Dealer { block, positions: buffer, targets, norms: block_norms, encoders, touched, .. } = self;
-        let (unordered, unordered_positions) = (&mut self.unordered, &mut self.unordered_positions);
         let unsorted = group.interleaved && matches.len() > 1;
         // Norms serve the block-max data of full blocks only, and a short term has none.
         let scored = matches.iter().map(|(_, info)| u64::from(info.doc_freq)).sum::<u64>() >= BLOCK as u64;
         let mut term_has_freqs = None;
-        let (mut blocks, mut kept) = (0, 0u64);
+        let mut blocks = 0;
         for (segment, info) in matches {
             let segment = *segment;
             let damaged = |component: Component| {
@@ -80,11 +84,13 @@ impl Dealer {
             let data = data.ok_or(Damage::Short).map_err(damaged(Component::Postings))?;
             let mut postings =
                 Postings::open(data, info.doc_freq, field.record, max_doc).map_err(damaged(Component::Postings))?;
-            let norms = field.norms.get(segment).and_then(Option::as_ref).map(OwnedBytes::as_slice);
             let mut positions = None;
-            buffer.clear();
             loop {
-                let (len, has_freqs) = postings.next(block).map_err(damaged(Component::Postings))?;
+                if self.batch.room().is_none() {
+                    self.spread(group, field);
+                }
+                let Some(mut room) = self.batch.room() else { return Err(Error::defect("a batch has no room")) };
+                let (len, has_freqs) = postings.next(&mut room).map_err(damaged(Component::Postings))?;
                 if len == 0 {
                     break;
                 }
@@ -92,79 +98,117 @@ impl Dealer {
                 if *term_has_freqs.get_or_insert(has_freqs) != has_freqs {
                     return Err(mixed_freqs(segments, segment, &field.name, key));
                 }
-                let with_positions = has_freqs && field.record.has_positions();
-                if with_positions && positions.is_none() {
-                    let data = slice(&field.positions, segment, &info.positions_range);
-                    let opened = data.ok_or(Damage::Positions).and_then(Positions::open);
-                    positions = Some(opened.map_err(damaged(Component::Positions))?);
+                let freqs = self.batch.push(Run { segment, len, scored, has_freqs, unsorted });
+                if has_freqs && field.record.has_positions() {
+                    let positions = match &mut positions {
+                        Some(positions) => positions,
+                        None => {
+                            let data = slice(&field.positions, segment, &info.positions_range);
+                            let opened = data.ok_or(Damage::Positions).and_then(Positions::open);
+                            positions.insert(opened.map_err(damaged(Component::Positions))?)
+                        }
+                    };
+                    let deltas = freqs.iter().map(|&freq| freq as usize).sum();
+                    positions.claim(deltas, &mut self.positions).map_err(damaged(Component::Positions))?;
                 }
-                let docs = block.docs(len);
-                group.lookup_all(segment, docs, targets);
-                if let Some(norms) = norms.filter(|_| scored) {
-                    for (slot, &doc) in block_norms.iter_mut().zip(docs) {
-                        *slot = norms.get(doc as usize).copied().unwrap_or(0);
-                    }
+            }
+            self.positions.end_list();
+        }
+        self.batch.end_term(key);
+        Ok(blocks)
+    }
+
+    /// What was dealt since the last call, by output; `spare` gives the next pieces to fill.
+    ///
+    /// # Errors
+    /// [`Error::Defect`] if documents came out more or fewer than they went in.
+    pub(super) fn take_pieces(
+        &mut self,
+        group: &Group,
+        field: &IndexedField,
+        spare: impl Fn() -> Piece,
+    ) -> Result<Vec<Piece>> {
+        self.spread(group, field);
+        let Outputs { encoders, kept, closed, .. } = &mut self.outputs;
+        let (kept, closed) = (std::mem::take(kept), std::mem::take(closed));
+        if kept != closed {
+            return Err(Error::defect(format!("field {:?}: {kept} documents became {closed}", field.name)));
+        }
+        Ok(encoders.iter_mut().map(|encoder| std::mem::replace(&mut encoder.piece, spare())).collect())
+    }
+
+    /// Deals what the batch has, and empties it.
+    fn spread(&mut self, group: &Group, field: &IndexedField) {
+        let Dealer { batch, positions, outputs, .. } = self;
+        batch.gather(group, |segment| field.norms.get(segment)?.as_ref().map(OwnedBytes::as_slice));
+        let mut postings = batch.postings();
+        let mut terms = batch.terms().peekable();
+        for (index, run) in batch.runs().iter().enumerate() {
+            while let Some((_, key)) = terms.next_if(|(end, _)| *end == index) {
+                outputs.close(key, field);
+            }
+            outputs.has_freqs = run.has_freqs;
+            let with_positions = run.has_freqs && field.record.has_positions();
+            for (&freq, (&(output, doc), &norm)) in postings.next(run.len) {
+                let deltas = if with_positions { positions.take(freq as usize) } else { &[] };
+                if output == NO_OUTPUT {
+                    continue;
                 }
-                let freqs = if has_freqs { block.freqs(len) } else { NO_FREQS.get(..len).unwrap_or(&[]) };
-                let mut deltas: &[u32] = &[];
-                if let Some(positions) = &mut positions {
-                    let len = freqs.iter().map(|&freq| freq as usize).sum();
-                    deltas = positions.take(len, buffer).map_err(damaged(Component::Positions))?;
-                }
-                for ((&freq, &(output, new_doc)), &norm) in freqs.iter().zip(&*targets).zip(&*block_norms) {
-                    let mut own: &[u32] = &[];
-                    if with_positions {
-                        (own, deltas) = deltas.split_at_checked(freq as usize).unwrap_or_default();
-                    }
-                    if output == NO_OUTPUT {
-                        continue;
-                    }
-                    kept += 1;
-                    let output = output as usize;
-                    if unsorted {
-                        let start = unordered_positions.len();
-                        unordered_positions.extend_from_slice(own);
-                        let positions = start..unordered_positions.len();
-                        unordered.push(Unordered { output, doc: new_doc, freq, norm, positions });
-                        continue;
-                    }
-                    let Some(encoder) = encoders.get_mut(output) else { continue };
-                    if encoder.is_untouched() {
-                        touched.push(output);
-                    }
-                    if encoder.push(new_doc, freq, norm) {
-                        encoder.write_block(&field.of_output(output), has_freqs);
-                    }
-                    encoder.push_positions(own);
+                let output = output as usize;
+                outputs.kept += 1;
+                if run.unsorted {
+                    outputs.keep_unordered(output, doc, freq, norm, deltas);
+                } else {
+                    outputs.push(field, output, (doc, freq, norm), deltas);
                 }
             }
         }
-        let has_freqs = term_has_freqs.unwrap_or(false);
-        if unsorted {
+        for (_, key) in terms {
+            outputs.close(key, field);
+        }
+        batch.clear();
+        positions.compact();
+    }
+}
+
+impl Outputs {
+    /// Adds a document (number, frequency, norm) to the open term of `output`.
+    #[inline]
+    fn push(&mut self, field: &IndexedField, output: usize, (doc, freq, norm): (u32, u32, u8), deltas: &[u32]) {
+        let Some(encoder) = self.encoders.get_mut(output) else { return };
+        if encoder.is_untouched() {
+            self.touched.push(output);
+        }
+        if encoder.push(doc, freq, norm) {
+            encoder.write_block(&field.of_output(output), self.has_freqs);
+        }
+        encoder.push_positions(deltas);
+    }
+
+    fn keep_unordered(&mut self, output: usize, doc: u32, freq: u32, norm: u8, deltas: &[u32]) {
+        let start = self.unordered_positions.len();
+        self.unordered_positions.extend_from_slice(deltas);
+        let positions = start..self.unordered_positions.len();
+        self.unordered.push(Unordered { output, doc, freq, norm, positions });
+    }
+
+    /// Ends the open term.
+    fn close(&mut self, key: &[u8], field: &IndexedField) {
+        if !self.unordered.is_empty() {
+            let (mut unordered, positions) =
+                (std::mem::take(&mut self.unordered), std::mem::take(&mut self.unordered_positions));
             unordered.sort_unstable_by_key(|document| (document.output, document.doc));
-            for document in unordered.drain(..) {
-                let Some(encoder) = encoders.get_mut(document.output) else { continue };
-                if encoder.is_untouched() {
-                    touched.push(document.output);
-                }
-                if encoder.push(document.doc, document.freq, document.norm) {
-                    encoder.write_block(&field.of_output(document.output), has_freqs);
-                }
-                encoder.push_positions(unordered_positions.get(document.positions).unwrap_or(&[]));
+            for Unordered { output, doc, freq, norm, positions: range } in unordered.drain(..) {
+                self.push(field, output, (doc, freq, norm), positions.get(range).unwrap_or(&[]));
             }
-            unordered_positions.clear();
+            self.unordered = unordered;
+            self.unordered_positions = positions;
+            self.unordered_positions.clear();
         }
-        let mut dealt = 0;
-        for output in touched.drain(..) {
-            if let Some(encoder) = encoders.get_mut(output) {
-                dealt += encoder.close(key, &field.of_output(output), has_freqs);
+        for output in self.touched.drain(..) {
+            if let Some(encoder) = self.encoders.get_mut(output) {
+                self.closed += encoder.close(key, &field.of_output(output), self.has_freqs);
             }
-        }
-        if dealt == kept {
-            Ok(blocks)
-        } else {
-            let term = key.escape_ascii();
-            Err(Error::defect(format!("field {:?}, term \"{term}\": {kept} documents became {dealt}", field.name)))
         }
     }
 }

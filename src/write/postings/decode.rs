@@ -31,17 +31,12 @@ pub(super) enum Damage {
 
 type Result<T> = std::result::Result<T, Damage>;
 
-/// Buffers for one block.
-pub(super) struct Block {
-    packer: BitPacker4x,
-    docs: [u32; BLOCK],
-    freqs: [u32; BLOCK],
-}
-
-impl Block {
-    pub(super) fn new() -> Block {
-        Block { packer: BitPacker4x::new(), docs: [0; BLOCK], freqs: [0; BLOCK] }
-    }
+/// Where a block is decoded to.
+pub(super) struct Room<'r> {
+    pub(super) packer: BitPacker4x,
+    pub(super) docs: &'r mut [u32; BLOCK],
+    /// Left alone where documents have no frequencies.
+    pub(super) freqs: &'r mut [u32; BLOCK],
 }
 
 /// A posting list being read.
@@ -83,17 +78,17 @@ impl<'a> Postings<'a> {
         Ok(Postings { data, skip, record, remaining: doc_freq, last: 0, first: true, max_doc, has_freqs })
     }
 
-    /// Reads the next block into `block`: how many documents it has, 0 at the end, and whether they have frequencies.
-    pub(super) fn next(&mut self, block: &mut Block) -> Result<(usize, bool)> {
+    /// Reads the next block into `room`: how many documents it has, 0 at the end, and whether they have frequencies.
+    pub(super) fn next(&mut self, room: &mut Room<'_>) -> Result<(usize, bool)> {
         let len = if self.remaining as usize >= BLOCK {
-            self.next_packed(block)?;
+            self.next_packed(room)?;
             BLOCK
         } else if self.remaining > 0 {
-            self.next_vints(block)?
+            self.next_vints(room)?
         } else {
             return Ok((0, self.has_freqs));
         };
-        let docs = block.docs.get(..len).unwrap_or(&[]);
+        let docs = room.docs.get(..len).unwrap_or(&[]);
         self.check(docs)?;
         self.last = docs.last().copied().unwrap_or(0);
         self.first = false;
@@ -101,15 +96,15 @@ impl<'a> Postings<'a> {
         Ok((len, self.has_freqs))
     }
 
-    fn next_packed(&mut self, block: &mut Block) -> Result<()> {
+    fn next_packed(&mut self, room: &mut Room<'_>) -> Result<()> {
         let entry = self.skip.split_off(..entry_len(self.record)).ok_or(Damage::Short)?;
         let (width, strict) = entry.get(4).map_or((0, false), |byte| (byte & 0x1f, byte & 0x40 != 0));
         let packed = self.data.split_off(..packed_len(width)).ok_or(Damage::Short)?;
         if strict {
             let initial = (self.last != 0).then_some(self.last);
-            block.packer.decompress_strictly_sorted(initial, packed, &mut block.docs, width);
+            room.packer.decompress_strictly_sorted(initial, packed, room.docs, width);
         } else {
-            block.packer.decompress_sorted(self.last, packed, &mut block.docs, width);
+            room.packer.decompress_sorted(self.last, packed, room.docs, width);
         }
         if self.has_freqs {
             let width = entry.get(5).copied().unwrap_or(0);
@@ -117,18 +112,18 @@ impl<'a> Postings<'a> {
                 return Err(Damage::BitWidth(width));
             }
             let packed = self.data.split_off(..packed_len(width)).ok_or(Damage::Short)?;
-            block.packer.decompress(packed, &mut block.freqs, width);
+            room.packer.decompress(packed, room.freqs, width);
             if strict {
-                block.freqs.iter_mut().for_each(|freq| *freq = freq.wrapping_add(1));
+                room.freqs.iter_mut().for_each(|freq| *freq = freq.wrapping_add(1));
             }
         }
         Ok(())
     }
 
-    fn next_vints(&mut self, block: &mut Block) -> Result<usize> {
+    fn next_vints(&mut self, room: &mut Room<'_>) -> Result<usize> {
         let len = self.remaining as usize;
         let mut doc = self.last;
-        for slot in block.docs.iter_mut().take(len) {
+        for slot in room.docs.iter_mut().take(len) {
             doc = doc.wrapping_add(read_vint32(&mut self.data)?);
             *slot = doc;
         }
@@ -137,7 +132,7 @@ impl<'a> Postings<'a> {
             self.has_freqs = !self.data.is_empty();
         }
         if self.has_freqs {
-            for slot in block.freqs.iter_mut().take(len) {
+            for slot in room.freqs.iter_mut().take(len) {
                 *slot = read_vint32(&mut self.data)?;
             }
         }
@@ -163,40 +158,46 @@ impl<'a> Postings<'a> {
     }
 }
 
-impl Block {
-    /// Documents of the block that was read last.
-    pub(super) fn docs(&self, len: usize) -> &[u32] {
-        self.docs.get(..len).unwrap_or(&[])
-    }
-
-    /// Their frequencies, if they have any.
-    pub(super) fn freqs(&self, len: usize) -> &[u32] {
-        self.freqs.get(..len).unwrap_or(&[])
-    }
-}
-
 /// Position deltas of a term, in document order.
 pub(super) struct Positions<'a> {
     widths: &'a [u8],
     data: &'a [u8],
 }
 
-/// Position deltas that were decoded and not taken yet.
+/// Position deltas of several lists that were decoded and not taken yet.
 pub(super) struct PositionBuffer {
     packer: BitPacker4x,
     deltas: Vec<u32>,
-    start: usize,
+    /// Up to here they were taken.
+    taken: usize,
+    /// Up to here they were claimed; what is beyond belongs to the open list.
+    claimed: usize,
 }
 
 impl PositionBuffer {
     pub(super) fn new() -> PositionBuffer {
-        PositionBuffer { packer: BitPacker4x::new(), deltas: Vec::new(), start: 0 }
+        PositionBuffer { packer: BitPacker4x::new(), deltas: Vec::new(), taken: 0, claimed: 0 }
     }
 
-    /// Forgets what belongs to the term before.
-    pub(super) fn clear(&mut self) {
-        self.deltas.clear();
-        self.start = 0;
+    /// Forgets what the open list has beyond what was claimed.
+    pub(super) fn end_list(&mut self) {
+        self.deltas.truncate(self.claimed);
+    }
+
+    /// The next `len` of those claimed; nothing if they are fewer.
+    #[inline]
+    pub(super) fn take(&mut self, len: usize) -> &[u32] {
+        let end = self.taken.saturating_add(len);
+        let taken = self.deltas.get(self.taken..end.min(self.claimed)).unwrap_or_default();
+        self.taken = end.min(self.claimed);
+        taken
+    }
+
+    /// Makes room where deltas were taken.
+    pub(super) fn compact(&mut self) {
+        self.deltas.drain(..self.taken);
+        self.claimed -= self.taken;
+        self.taken = 0;
     }
 }
 
@@ -209,18 +210,14 @@ impl<'a> Positions<'a> {
         Ok(Positions { widths, data })
     }
 
-    /// The next `len` deltas.
-    pub(super) fn take<'b>(&mut self, len: usize, buffer: &'b mut PositionBuffer) -> Result<&'b [u32]> {
-        if buffer.deltas.len() - buffer.start < len {
-            buffer.deltas.drain(..buffer.start);
-            buffer.start = 0;
-            while buffer.deltas.len() < len {
-                self.decode_block(buffer)?;
-            }
+    /// Decodes until `buffer` has the next `len` deltas, for [`PositionBuffer::take`].
+    pub(super) fn claim(&mut self, len: usize, buffer: &mut PositionBuffer) -> Result<()> {
+        let claimed = buffer.claimed.checked_add(len).ok_or(Damage::Positions)?;
+        while buffer.deltas.len() < claimed {
+            self.decode_block(buffer)?;
         }
-        let taken = buffer.deltas.get(buffer.start..buffer.start + len).ok_or(Damage::Positions)?;
-        buffer.start += len;
-        Ok(taken)
+        buffer.claimed = claimed;
+        Ok(())
     }
 
     fn decode_block(&mut self, buffer: &mut PositionBuffer) -> Result<()> {

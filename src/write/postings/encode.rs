@@ -184,23 +184,19 @@ impl Encoder {
             self.blocks.clear();
         }
         let mut last = self.last;
-        for &doc in self.docs.get(..self.len).unwrap_or(&[]) {
-            write_vint32(doc.wrapping_sub(last), &mut piece.postings);
-            last = doc;
-        }
+        let docs = self.docs.iter().take(self.len);
+        let docs = docs.map(|&doc| doc.wrapping_sub(std::mem::replace(&mut last, doc)));
+        write_vints(docs, &mut piece.postings);
         if has_freqs {
-            for &freq in self.freqs.get(..self.len).unwrap_or(&[]) {
-                write_vint32(freq, &mut piece.postings);
-            }
+            write_vints(self.freqs.iter().take(self.len).copied(), &mut piece.postings);
         }
         let positions_start = piece.positions.len();
         if field.record.has_positions() {
             write_vint(self.widths.len() as u64, &mut piece.positions);
             piece.positions.extend_from_slice(&self.widths);
             piece.positions.extend_from_slice(&self.delta_blocks);
-            for &delta in self.deltas.get(..self.deltas_len).unwrap_or(&[]) {
-                write_vint32(delta, &mut piece.positions);
-            }
+            let deltas = self.deltas.iter().take(self.deltas_len).copied();
+            write_vints(deltas, &mut piece.positions);
             self.widths.clear();
             self.delta_blocks.clear();
             self.deltas_len = 0;
@@ -226,15 +222,25 @@ pub(super) struct Field<'a> {
     pub(super) factors: Option<&'a LengthFactors>,
 }
 
+/// Appends `numbers` to `out`: room is made once, and cut where they end.
 #[inline]
-fn write_vint32(mut value: u32, out: &mut Vec<u8>) {
-    loop {
-        let [low, ..] = value.to_le_bytes();
-        value >>= 7;
-        if value == 0 {
-            out.push(low | 0x80);
-            return;
+fn write_vints(numbers: impl ExactSizeIterator<Item = u32>, out: &mut Vec<u8>) {
+    let start = out.len();
+    out.resize(start + 5 * numbers.len(), 0);
+    let mut len = start;
+    let mut slots = out.get_mut(start..).unwrap_or_default().iter_mut();
+    let mut put = |byte: u8| {
+        if let Some(slot) = slots.next() {
+            *slot = byte;
+            len += 1;
         }
-        out.push(low & 0x7f);
+    };
+    for mut number in numbers {
+        while number >= 0x80 {
+            put(number.to_le_bytes()[0] & 0x7f);
+            number >>= 7;
+        }
+        put(number.to_le_bytes()[0] | 0x80);
     }
+    out.truncate(len);
 }

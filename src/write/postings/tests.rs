@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use bitpacking::{BitPacker, BitPacker4x};
 use proptest::prelude::*;
 use tantivy::directory::FileSlice;
 use tantivy::fieldnorm::FieldNormReader;
@@ -10,12 +11,28 @@ use tantivy::schema::IndexRecordOption;
 use tantivy::termdict::TermDictionary;
 use tantivy_common::CountingWriter;
 
-use super::decode::{Block, Damage, PositionBuffer, Positions, Postings};
+use super::decode::{BLOCK, Damage, PositionBuffer, Positions, Postings, Room};
 use super::encode::{Encoder, Field};
 use super::scores::LengthFactors;
 
 /// Per term: whether it has frequencies, and per document its position deltas.
 type Terms = BTreeMap<Vec<u8>, (bool, BTreeMap<u32, Vec<u32>>)>;
+
+/// Room for one block.
+struct Block {
+    docs: [u32; BLOCK],
+    freqs: [u32; BLOCK],
+}
+
+impl Block {
+    fn new() -> Block {
+        Block { docs: [0; BLOCK], freqs: [0; BLOCK] }
+    }
+
+    fn room(&mut self) -> Room<'_> {
+        Room { packer: BitPacker4x::new(), docs: &mut self.docs, freqs: &mut self.freqs }
+    }
+}
 
 struct Written {
     dictionary: TermDictionary,
@@ -92,18 +109,19 @@ fn check(terms: &Terms, record: IndexRecordOption, norms: Option<&[u8]>, max_doc
         let (mut block, mut buffer) = (Block::new(), PositionBuffer::new());
         let mut expected = docs.iter();
         loop {
-            let (len, freqs) = postings.next(&mut block).unwrap();
+            let (len, freqs) = postings.next(&mut block.room()).unwrap();
             if len == 0 {
                 break;
             }
             assert_eq!(freqs, *has_freqs && record.has_freq());
-            for (&doc, &freq) in block.docs(len).iter().zip(block.freqs(len)) {
+            for (&doc, &freq) in block.docs[..len].iter().zip(&block.freqs) {
                 let (&expected_doc, deltas) = expected.next().unwrap();
                 assert_eq!(doc, expected_doc);
                 if freqs {
                     assert_eq!(freq as usize, deltas.len());
                     if let Some(positions) = &mut positions {
-                        assert_eq!(positions.take(deltas.len(), &mut buffer).unwrap(), deltas);
+                        positions.claim(deltas.len(), &mut buffer).unwrap();
+                        assert_eq!(buffer.take(deltas.len()), deltas);
                     }
                 }
             }
@@ -161,8 +179,8 @@ proptest! {
             bytes.truncate(cut.index(bytes.len()) + 1);
             if let Ok(mut postings) = Postings::open(&bytes, doc_freq, record, MAX_DOC) {
                 let (mut block, mut last) = (Block::new(), None);
-                while let Ok((len @ 1.., _)) = postings.next(&mut block) {
-                    for &doc in block.docs(len) {
+                while let Ok((len @ 1.., _)) = postings.next(&mut block.room()) {
+                    for &doc in &block.docs[..len] {
                         prop_assert!(doc < MAX_DOC && last < Some(doc));
                         last = Some(doc);
                     }
@@ -175,7 +193,10 @@ proptest! {
             bytes[index] = byte;
             if let Ok(mut positions) = Positions::open(&bytes) {
                 let mut buffer = PositionBuffer::new();
-                while positions.take(50, &mut buffer).is_ok() {}
+                while positions.claim(50, &mut buffer).is_ok() {
+                    prop_assert_eq!(buffer.take(50).len(), 50);
+                    buffer.compact();
+                }
             }
         }
     }
@@ -227,6 +248,6 @@ fn a_document_beyond_the_segment_is_damage_and_not_dropped() {
     let piece = with_ours(&terms, &Field { record: IndexRecordOption::WithFreqs, factors: None }, None);
     let mut postings = Postings::open(&piece.postings, 200, IndexRecordOption::WithFreqs, 150).unwrap();
     let mut block = Block::new();
-    postings.next(&mut block).unwrap();
-    assert_eq!(postings.next(&mut block), Err(Damage::Order { doc: 150, previous: 149, max_doc: 150 }));
+    postings.next(&mut block.room()).unwrap();
+    assert_eq!(postings.next(&mut block.room()), Err(Damage::Order { doc: 150, previous: 149, max_doc: 150 }));
 }

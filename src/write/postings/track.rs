@@ -171,7 +171,7 @@ impl<'a> PostingsTrack<'a> {
         field.source_doc_freqs.fetch_add(doc_freqs, Ordering::Release);
         self.blocks_decoded.fetch_add(blocks, Ordering::Relaxed);
         self.progress.advance(Stage::Write, Work::bytes(bytes));
-        Ok(dealer.take_pieces(|| self.spare.pop().unwrap_or_default()))
+        dealer.take_pieces(self.group, field, || self.spare.pop().unwrap_or_default())
     }
 }
 

@@ -10,7 +10,7 @@ use super::writer::StoreWriter;
 use crate::error::{Error, Result};
 use crate::partition::{Group, RowAddr};
 use crate::progress::{Progress, Stage, Work};
-use crate::source::store::{BlockAddr, Documents, blocks, decompress};
+use crate::source::store::{BlockAddr, BlockReader, Documents, blocks};
 use crate::source::{Component, Segment, Source};
 use crate::write::output::{ChildFiles, WrittenFile};
 use crate::write::pool::{InOrder, Track};
@@ -24,7 +24,9 @@ pub(in crate::write) struct StoreTrack<'a> {
     segments: Vec<&'a Segment>,
     units: Vec<Unit>,
     lanes: InOrder<Piece, Appender<'a>>,
-    buffers: SegQueue<Vec<u8>>,
+    readers: SegQueue<BlockReader>,
+    /// Pieces that were appended, to be filled again.
+    spare: SegQueue<Piece>,
     progress: &'a dyn Progress,
     blocks_decoded: AtomicU64,
 }
@@ -90,7 +92,8 @@ impl<'a> StoreTrack<'a> {
             segments,
             units,
             lanes: InOrder::new(appenders),
-            buffers: SegQueue::new(),
+            readers: SegQueue::new(),
+            spare: SegQueue::new(),
             progress,
             blocks_decoded: AtomicU64::new(0),
         })
@@ -106,19 +109,19 @@ impl<'a> StoreTrack<'a> {
         self.blocks_decoded.load(Ordering::Relaxed)
     }
 
-    fn produce(&self, unit: &Unit, block: &mut Vec<u8>) -> Result<Vec<Piece>> {
+    fn produce(&self, unit: &Unit, reader: &mut BlockReader) -> Result<Vec<Piece>> {
         let Some(segment) = self.segments.get(unit.segment) else { return Ok(Vec::new()) };
         let store = segment.store();
         let body = segment.body(Component::Store);
-        let mut pieces: Vec<Piece> =
-            self.group.outputs.iter().map(|_| Piece { segment: unit.segment, ..Piece::default() }).collect();
+        let spare = || Piece { segment: unit.segment, ..self.spare.pop().unwrap_or_default() };
+        let mut pieces: Vec<Piece> = self.group.outputs.iter().map(|_| spare()).collect();
         let mut bytes = 0;
         for addr in &unit.blocks {
             let damaged = |problem: String| {
                 Error::corrupt(segment.file(Component::Store), format!("documents {:?}: {problem}", addr.docs))
             };
             let compressed = body.get(addr.bytes.clone()).unwrap_or(&[]);
-            decompress(store.codec, compressed, block).map_err(damaged)?;
+            let block = reader.decompress(store.codec, compressed).map_err(damaged)?;
             bytes += addr.bytes.len() as u64;
             let docs = Documents::open(block, addr.docs.len()).map_err(damaged)?;
             for (index, doc) in addr.docs.clone().enumerate() {
@@ -152,10 +155,16 @@ impl Track for StoreTrack<'_> {
 
     fn run(&self, number: usize) -> Result<()> {
         let Some(unit) = self.units.get(number) else { return Ok(()) };
-        let mut buffer = self.buffers.pop().unwrap_or_default();
-        let pieces = self.produce(unit, &mut buffer)?;
-        self.buffers.push(buffer);
-        self.lanes.deliver(number, pieces, |_, appender, piece| appender.append(piece))
+        let mut reader = self.readers.pop().unwrap_or_default();
+        let pieces = self.produce(unit, &mut reader)?;
+        self.readers.push(reader);
+        self.lanes.deliver(number, pieces, |_, appender, mut piece| {
+            appender.append(&piece)?;
+            piece.docs.clear();
+            piece.lens.clear();
+            self.spare.push(piece);
+            Ok(())
+        })
     }
 }
 
@@ -167,10 +176,10 @@ struct Appender<'a> {
 }
 
 impl Appender<'_> {
-    fn append(&mut self, piece: Piece) -> Result<()> {
+    fn append(&mut self, piece: &Piece) -> Result<()> {
         let Some(order) = &mut self.order else {
             let mut docs = piece.docs.as_slice();
-            for len in piece.lens {
+            for &len in &piece.lens {
                 self.store.push(docs.split_off(..len).unwrap_or(&[]))?;
             }
             return Ok(());
@@ -204,7 +213,7 @@ impl<'a> MergeOrder<'a> {
         MergeOrder { rows: rows.peekable(), waiting: vec![VecDeque::new(); segments] }
     }
 
-    fn queue(&mut self, piece: Piece) {
+    fn queue(&mut self, piece: &Piece) {
         let mut docs = piece.docs.as_slice();
         if let Some(waiting) = self.waiting.get_mut(piece.segment) {
             waiting.extend(piece.lens.iter().map(|&len| docs.split_off(..len).unwrap_or(&[]).to_vec()));

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use tantivy::store::Compressor;
 
-use super::codec;
+use super::codec::BlockCompressor;
 use crate::error::{Error, Result};
 use crate::source::{Component, STORE_FOOTER};
 use crate::write::file::{FileWriter, write_vint};
@@ -19,11 +19,10 @@ const VERSION: u32 = 2;
 /// A doc store being written.
 pub(super) struct StoreWriter {
     file: FileWriter,
-    compressor: Compressor,
+    compressor: BlockCompressor,
     block_size: usize,
     block: Vec<u8>,
     starts: Vec<u32>,
-    compressed: Vec<u8>,
     index: SkipIndex,
     docs: u32,
 }
@@ -38,11 +37,10 @@ impl StoreWriter {
     ) -> Result<StoreWriter> {
         Ok(StoreWriter {
             file: FileWriter::create(files, child, Component::Store.file_name(id))?,
-            compressor,
+            compressor: BlockCompressor::new(compressor),
             block_size,
             block: Vec::new(),
             starts: Vec::new(),
-            compressed: Vec::new(),
             index: SkipIndex::default(),
             docs: 0,
         })
@@ -71,9 +69,8 @@ impl StoreWriter {
         }
         let len = u32::try_from(self.starts.len()).map_err(io::Error::other)?;
         self.block.extend_from_slice(&len.to_le_bytes());
-        codec::compress(self.compressor, &self.block, &mut self.compressed)?;
         let start = self.file.len();
-        self.file.write_all(&self.compressed)?;
+        self.file.write_all(self.compressor.compress(&self.block)?)?;
         self.index.push(Checkpoint { docs: self.docs..self.docs + len, bytes: start..self.file.len() });
         self.docs += len;
         self.starts.clear();
@@ -95,7 +92,7 @@ impl StoreWriter {
         let mut footer = Vec::with_capacity(STORE_FOOTER);
         footer.extend_from_slice(&VERSION.to_le_bytes());
         footer.extend_from_slice(&offset.to_le_bytes());
-        footer.push(codec::id(self.compressor));
+        footer.push(self.compressor.id());
         footer.resize(STORE_FOOTER, 0);
         self.file.write_all(&footer)
     }
