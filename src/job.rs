@@ -204,7 +204,7 @@ impl Job {
         let mut warnings = if self.placement.is_hash() { part.routing.warnings() } else { Vec::new() };
         warnings.extend(part.source.notes().iter().cloned());
         warnings.extend(part.assigned.notes.iter().cloned());
-        warnings.extend(outlook::warnings(&children, &self.options()));
+        warnings.extend(outlook::warnings(&children, &self.options(), false));
         Ok(Plan {
             source: self.source.clone(),
             out: self.out.clone(),

@@ -69,6 +69,8 @@ pub struct ChildReport {
     pub segments: usize,
     /// Bytes of its segment files; linked ones included.
     pub bytes: u64,
+    /// Bytes of those that were written for it: the others are the source's own, by link.
+    pub new_bytes: u64,
 }
 
 /// A finished split.

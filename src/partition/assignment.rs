@@ -47,6 +47,36 @@ impl Assignment {
         self.segments.get(segment).map_or(&[], Vec::as_slice)
     }
 
+    /// Takes the documents out that `out` says of, by segment and child. They are in the second, and in it alone.
+    #[must_use]
+    pub fn divide(mut self, out: impl Fn(usize, usize) -> bool) -> (Assignment, Assignment) {
+        let mut taken = Vec::with_capacity(self.segments.len());
+        for (segment, docs) in self.segments.iter_mut().enumerate() {
+            let goes: Vec<bool> = (0..self.num_children).map(|child| out(segment, child)).collect();
+            let mut theirs = vec![NO_CHILD; docs.len()];
+            for (child, their) in docs.iter_mut().zip(&mut theirs) {
+                if goes.get(usize::from(*child)).is_some_and(|&goes| goes) {
+                    *their = std::mem::replace(child, NO_CHILD);
+                }
+            }
+            taken.push(theirs);
+        }
+        let taken = Assignment { num_children: self.num_children, segments: taken };
+        (self, taken)
+    }
+
+    /// Children that get documents of a segment, ascending.
+    #[must_use]
+    pub fn children_of(&self, segment: usize) -> Vec<usize> {
+        let mut gets = vec![false; self.num_children];
+        for &child in self.segment(segment) {
+            if let Some(gets) = gets.get_mut(usize::from(child)) {
+                *gets = true;
+            }
+        }
+        gets.iter().enumerate().filter(|(_, gets)| **gets).map(|(child, _)| child).collect()
+    }
+
     /// Documents that go to some child.
     #[must_use]
     pub fn num_assigned(&self) -> u64 {
@@ -306,4 +336,19 @@ fn sum_readings(readings: Vec<KeyReading>) -> Vec<KeyReading> {
     }
     sums.sort_by_key(|sum| (names.iter().position(|name| *name == sum.field), sum.plane));
     sums
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_taken_out_of_an_assignment_is_in_the_other_part_and_nothing_else() {
+        let whole = Assignment::new(3, vec![vec![0, 1, NO_CHILD, 2, 1], vec![2, 2], vec![]]);
+        let (stay, taken) = whole.divide(|segment, child| (segment + child) % 3 != 1);
+        assert_eq!(stay, Assignment::new(3, vec![vec![NO_CHILD, 1, NO_CHILD, NO_CHILD, 1], vec![NO_CHILD; 2], vec![]]));
+        assert_eq!(taken, Assignment::new(3, vec![vec![0, NO_CHILD, NO_CHILD, 2, NO_CHILD], vec![2, 2], vec![]]));
+        assert_eq!((stay.children_of(0), taken.children_of(0), taken.children_of(1)), (vec![1], vec![0, 2], vec![2]));
+        assert_eq!((stay.children_of(2), taken.children_of(9)), (vec![], vec![]));
+    }
 }

@@ -24,6 +24,7 @@ mod hash;
 mod hash_table;
 mod jump;
 mod legal;
+mod locate;
 pub mod movement;
 mod rendezvous;
 mod resize;
@@ -42,9 +43,13 @@ pub use function::RoutingFunction;
 pub use hash::{RoutingHash, routing_hash};
 pub use hash_table::{HASHES, HashArc, HashFunction, HashTable, Layout, Share};
 pub use jump::Jump;
+pub use locate::{Cell, Location};
 pub use rendezvous::Rendezvous;
 pub use resize::{IndexRouting, Operation, Resize};
-pub use ring::{Collision, CollisionRule, Ketama, Node, PlannedRing, Ring, RingError, RingTable, ketama_hash};
+pub use ring::{
+    Collision, CollisionRule, DEFAULT_TOKENS_PER_NODE, Ketama, Node, PlannedRing, Ring, RingError, RingTable,
+    ketama_hash,
+};
 pub use router::Router;
 pub use slots::{Arrangement, MAX_SLOTS, SlotError, SlotLoads, SlotTable};
 pub use split::{MAX_CHILDREN, SplitRouting, SplitSpec};
