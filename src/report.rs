@@ -90,7 +90,7 @@ pub struct SplitReport {
     pub notes: Vec<String>,
 }
 
-/// A finished split, merge or clone of a whole index.
+/// A finished split, merge, clone or move of a whole index.
 #[derive(Clone, Debug, Serialize)]
 pub struct IndexReport {
     /// What was planned, and then done.

@@ -60,7 +60,7 @@ pub enum Change {
     Move,
 }
 
-/// Everything that a split, merge or clone of a whole index needs to know. Routing and keys stand in its routing file.
+/// Everything that a split, merge, clone or move of a whole index needs to know. Routing and keys stand in its routing file.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct IndexJob {

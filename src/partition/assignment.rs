@@ -47,13 +47,15 @@ impl Assignment {
         self.segments.get(segment).map_or(&[], Vec::as_slice)
     }
 
-    /// Takes the documents out that `out` says of, by segment and child. They are in the second, and in it alone.
+    /// Takes the documents out that `out` says of, by segment and child. They are in the second, and in it alone; of segments
+    /// without any it has no entries.
     #[must_use]
     pub fn divide(mut self, out: impl Fn(usize, usize) -> bool) -> (Assignment, Assignment) {
         let mut taken = Vec::with_capacity(self.segments.len());
         for (segment, docs) in self.segments.iter_mut().enumerate() {
             let goes: Vec<bool> = (0..self.num_children).map(|child| out(segment, child)).collect();
-            let mut theirs = vec![NO_CHILD; docs.len()];
+            let any = docs.iter().any(|&child| goes.get(usize::from(child)).is_some_and(|&goes| goes));
+            let mut theirs = if any { vec![NO_CHILD; docs.len()] } else { Vec::new() };
             for (child, their) in docs.iter_mut().zip(&mut theirs) {
                 if goes.get(usize::from(*child)).is_some_and(|&goes| goes) {
                     *their = std::mem::replace(child, NO_CHILD);
@@ -344,10 +346,11 @@ mod tests {
 
     #[test]
     fn what_is_taken_out_of_an_assignment_is_in_the_other_part_and_nothing_else() {
-        let whole = Assignment::new(3, vec![vec![0, 1, NO_CHILD, 2, 1], vec![2, 2], vec![]]);
+        let whole = Assignment::new(3, vec![vec![0, 1, NO_CHILD, 2, 1], vec![2, 2], vec![], vec![1, 1]]);
         let (stay, taken) = whole.divide(|segment, child| (segment + child) % 3 != 1);
-        assert_eq!(stay, Assignment::new(3, vec![vec![NO_CHILD, 1, NO_CHILD, NO_CHILD, 1], vec![NO_CHILD; 2], vec![]]));
-        assert_eq!(taken, Assignment::new(3, vec![vec![0, NO_CHILD, NO_CHILD, 2, NO_CHILD], vec![2, 2], vec![]]));
+        let none = NO_CHILD;
+        assert_eq!(stay, Assignment::new(3, vec![vec![none, 1, none, none, 1], vec![none; 2], vec![], vec![1, 1]]));
+        assert_eq!(taken, Assignment::new(3, vec![vec![0, none, none, 2, none], vec![2, 2], vec![], vec![]]));
         assert_eq!((stay.children_of(0), taken.children_of(0), taken.children_of(1)), (vec![1], vec![0, 2], vec![2]));
         assert_eq!((stay.children_of(2), taken.children_of(9)), (vec![], vec![]));
     }

@@ -8,7 +8,7 @@
 //! | [`ElasticsearchModulo`] | plain modulo | no |
 //! | [`SlotTable`] | a table over scaled modulo's slots | yes: evenly, by weights, by measured loads, or listed slots |
 //! | [`solr::HashRanges`] | ranges of hashes | yes: evenly, at given hashes, around a route key, or along prefixes |
-//! | [`RingTable`] | arcs of a ring | its documents go to whichever nodes own them afterwards |
+//! | [`RingTable`] | arcs of a ring | its documents go to whichever nodes own them afterwards; better all shards together ([`Resize::moved`]) |
 //!
 //! [`routing_hash`] is the hash of all but Solr's; [`solr::composite_id_hash`] and [`solr::plain_id_hash`] are those.
 //! A [`SplitRouting`] says where the documents of one shard go, by arithmetic ([`SplitSpec`]) or by two tables

@@ -119,11 +119,14 @@ impl Cluster {
 
 /// Splits the only shard of an index by a ring.
 pub fn split(source: &Path, out: &Path, ring: &RingTable, method: Method) {
+    Job { method, ..split_job(source, out, ring) }.run(&Silent, &Cancel::new()).unwrap();
+}
+
+fn split_job(source: &Path, out: &Path, ring: &RingTable) -> Job {
     let whole = RingTable::Planned(PlannedRing::new(nodes(&[("all", 1)]), 1).unwrap());
     let cut = Cut::To(RoutingTable::Ring(ring.clone()));
     let spec = TableSpec { table: RoutingTable::Ring(whole), source_shard: 0, cut, routing_partition_size: 1 };
-    let job = Job { tables: Some(Box::new(spec)), method, ..Job::new(source, out, 1, "id") };
-    job.run(&Silent, &Cancel::new()).unwrap();
+    Job { tables: Some(Box::new(spec)), ..Job::new(source, out, 1, "id") }
 }
 
 /// What tantivy reads of each shard of an index directory.

@@ -4,8 +4,9 @@
 use std::collections::BTreeSet;
 use std::os::unix::fs::MetadataExt;
 
+use shardsplit::Error;
 use shardsplit::job::IndexVerifyJob;
-use shardsplit::partition::KeyPolicies;
+use shardsplit::partition::{KeyPolicies, Policy};
 use shardsplit::plan::PlannedMove;
 use shardsplit::route::movement::Movement;
 use shardsplit::source::LockMode;
@@ -202,7 +203,98 @@ fn a_document_that_lives_again_in_the_shard_it_left_is_found() {
     assert_ne!(report.source_digest, report.children_digest);
 }
 
-/// An index of one segment a thousand documents wide.
+#[test]
+fn shards_that_a_writer_has_changed_since_move_with_what_it_wrote() {
+    let first = planned(&[("a", 1), ("b", 1)]);
+    let cluster = Cluster::built(|dir| generated(dir, 400), &first);
+    let oracle = Oracle::new(&first);
+    for shard in 0..2 {
+        let index = Index::open_in_dir(cluster.path("first").join(shard.to_string())).unwrap();
+        let [id, body, number] = ["id", "body", "number"].map(|name| index.schema().get_field(name).unwrap());
+        let mut writer: IndexWriter = index.writer_with_num_threads(1, 15_000_000).unwrap();
+        writer.set_merge_policy(Box::new(tantivy::merge_policy::NoMergePolicy));
+        let own = |n: &u32| oracle.shard(&format!("doc-{n}")) == shard;
+        for n in (400..460).filter(own) {
+            writer.add_document(doc!(id => format!("doc-{n}"), body => "added later", number => u64::from(n))).unwrap();
+        }
+        for n in (0..400).filter(own).step_by(5) {
+            writer.delete_term(tantivy::Term::from_field_text(id, &format!("doc-{n}")));
+        }
+        writer.commit().unwrap();
+        writer.wait_merging_threads().unwrap();
+    }
+    let before = cluster.read("first");
+    assert!(before.values().all(|shard| shard.segments.len() == 2 && shard.has_deletes()));
+    let expected = documents(&before);
+    let second = first.add(Node::new("c", 1, 2)).unwrap();
+    let report = cluster.moved("first", "second", &second, Method::Link);
+    assert_owned(&cluster.read("second"), &second, &expected);
+    assert!((1..=460).contains(&report.plan.keys_hashed), "what the writer wrote has no sidecar");
+    assert!(verify(&cluster, "first", "second").is_clean());
+    // All have sidecars now.
+    let third = second.remove("a").unwrap();
+    let report = cluster.moved("second", "third", &third, Method::Link);
+    assert_eq!(report.plan.keys_hashed, 0);
+    assert_owned(&cluster.read("third"), &third, &expected);
+}
+
+#[test]
+fn a_shard_that_most_documents_leave_is_warned_about() {
+    let one = planned(&[("a", 1)]);
+    let cluster = Cluster::built(|dir| generated(dir, 400), &one);
+    let mut eight = one.clone();
+    for shard in 1..8 {
+        eight = eight.add(Node::new(format!("n{shard}"), 1, shard)).unwrap();
+    }
+    let prepared = |ring: &RingTable, method| {
+        let job = IndexJob { method, ..cluster.job("first", "no", ring) };
+        job.prepare(&Silent, &Cancel::new()).unwrap().plan().warnings.clone()
+    };
+    let hidden =
+        |warnings: &[String]| warnings.iter().any(|warning| warning.contains("--method rewrite leaves them behind"));
+    assert!(hidden(&prepared(&eight, Method::Link)));
+    assert!(!hidden(&prepared(&eight, Method::Rewrite)));
+    assert!(!hidden(&prepared(&one.add(Node::new("b", 1, 1)).unwrap(), Method::Link)));
+}
+
+#[test]
+fn documents_without_a_key_stop_a_move_or_go_where_the_policy_says() {
+    let mut fixture = Fixture::everything(2, 60);
+    fixture.routing = crate::common::documents::RoutingValues::Never;
+    fixture.odd.missing_ids = true;
+    fixture.fields.truncate(3);
+    let first = planned(&[("a", 1), ("b", 1)]);
+    let cluster = Cluster { dir: tempdir() };
+    fixture.build(&cluster.path("one"));
+    let policies = KeyPolicies { missing: Policy::Child(0), ..KeyPolicies::default() };
+    let job = split_job(&cluster.path("one"), &cluster.path("first"), &first);
+    Job { policies, ..job }.run(&Silent, &Cancel::new()).unwrap();
+    let expected = documents(&cluster.read("first"));
+    let second = first.add(Node::new("c", 1, 2)).unwrap();
+    let job = cluster.job("first", "second", &second);
+    let refused = job.run(&Silent, &Cancel::new()).unwrap_err();
+    let Error::Keys(problems) = &refused else { panic!("{refused}") };
+    assert!(problems.missing > 0);
+    for (child, stays) in [(0, true), (2, false)] {
+        let out = cluster.path(&format!("to-{child}"));
+        let policies = KeyPolicies { missing: Policy::Child(child), ..KeyPolicies::default() };
+        let report = IndexJob { policies, out: out.clone(), ..job.clone() }.run(&Silent, &Cancel::new()).unwrap();
+        assert!(report.verify.unwrap().is_clean());
+        let after = read(&out);
+        assert_eq!(documents(&after), expected);
+        let keyless = |shard: u32| {
+            after[&shard].docs.iter().filter(|doc| doc.keys.get("id").is_none_or(Vec::is_empty)).count() as u64
+        };
+        assert_eq!((keyless(child), keyless(1)), (problems.missing, 0));
+        let moved = report.plan.parts[0]
+            .moves
+            .iter()
+            .any(|flow| (flow.from, flow.to) == (0, 2) && flow.docs >= problems.missing);
+        assert!(stays || moved);
+    }
+}
+
+/// An index of five segments.
 fn generated(dir: &Path, docs: u32) {
     std::fs::create_dir_all(dir).unwrap();
     let mut schema = Schema::builder();

@@ -185,7 +185,7 @@ impl TableSplit {
         if !self.shared.is_empty() {
             warnings.push(format!(
                 "{} documents of other shards too; what is made here holds those of {} only: merge it with the others' \
-                 before it is searched",
+                 before it is searched (from ring to ring `ring move` takes all shards at once)",
                 named(&self.shared, "shard", "gets", "get"),
                 named(&self.sources, "shard", "", "").trim_end()
             ));
