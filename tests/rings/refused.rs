@@ -20,6 +20,7 @@ fn what_cannot_move_is_refused_with_the_way_out() {
         ("ring move -i ring --to two.json --out no", 2, "is the ring that ring has already"),
         ("ring move -i ring --to swapped.json --out no", 2, "a node keeps its shard number"),
         ("ring move -i ring --to nowhere.json --out no", 4, "nowhere.json"),
+        ("ring move -i ring --to three.json --out no --parallel 2", 2, "--parallel is not for moves"),
         ("ring move -i ring --to three.json --out elastic", 5, "elastic exists already"),
         ("ring move -i ring --to three.json --out ring/inside", 2, "lies in the source"),
         ("split -i ring --into 2 --out no", 2, "`ring move` takes the index there"),

@@ -94,6 +94,15 @@ fn a_plan_counts_the_documents_of_an_index_however_it_is_routed() {
             assert_eq!(listed, two.shard(id) != three.shard(id), "{id}");
         }
     }
+    // From Elasticsearch's formula to a ring: there are no arcs to list, but shares and documents are counted.
+    let ran = place.run("ring plan elastic three.json -i elastic --arcs --json").expect(0);
+    let plan = &ran.lines()[0];
+    let slot = |id: &str| u32::try_from(hash(id).rem_euclid(1024) / 256).unwrap();
+    let moved = all.iter().filter(|id| slot(id) != three.shard(id)).count() as u64;
+    assert_eq!((&plan["documents"]["moved"], &plan["arcs"]), (&moved.into(), &serde_json::Value::Null));
+    assert_eq!((&plan["nodes"][0]["name"], &plan["nodes"][3]["name"]), (&"a".into(), &"shard 3".into()));
+    place.run("split -i source --routing solr --sub-shards 2 --key id --out solr").expect(0);
+    assert!(place.run("ring plan solr three.json").expect(2).stderr.contains("compare tables of one hash"));
     let text = place.run("ring plan two.json three.json -i elastic").expect(0).stdout;
     assert!(text.contains("would move under plain modulo") && text.contains("hashed     0 keys"), "{text}");
     place.run("ring plan two.json three.json -i source").expect(2);
@@ -182,6 +191,13 @@ fn an_index_of_one_shard_becomes_one_that_is_routed_by_a_ring_and_moves_on() {
     assert_eq!(all, expected);
     place.run("verify -i g1 --children g2").expect(0);
     place.run("check-routing -i g2").expect(0);
+    // An index of several shards is merged into one first.
+    place.run("split -i source --into 2 --key id --out elastic").expect(0);
+    place.run("merge -i elastic --into 1 --out merged").expect(0);
+    place.run("split -i merged/0 --routing ring --ring-after r3.json --out again").expect(0);
+    let [split, again] =
+        ["g1", "again"].map(|index| read_json(&place, &format!("{index}/shardsplit.json"))["digest"].clone());
+    assert!(split.is_string() && split == again);
     // The next ring is made from the one in the index.
     place.run("ring remove g2 --node a -o r3a.json").expect(0);
     let text = place.run("ring move -i g2 --to r3a.json --out g3 --method rewrite").expect(0).stdout;

@@ -11,7 +11,7 @@ use shardsplit::route::{
 
 use super::compare::{self, Comparison};
 use super::show;
-use super::table::{self, OutArgs};
+use super::table::{self, OutArgs, Side};
 use crate::cli::console::Console;
 use crate::cli::exit::Exit;
 use crate::cli::human;
@@ -183,7 +183,7 @@ fn finish(
     console: &Console,
 ) -> Result<Exit> {
     let after = after?;
-    let comparison = compare::compare(&before, &after, None, false)?;
+    let comparison = compare::compare(&Side::of_ring(&before), &Side::of_ring(&after), None, false)?;
     let out = out.out.as_deref();
     out.map(|path| table::write(&after, path)).transpose()?;
     let change = Change { operation, node, out, comparison };

@@ -1,4 +1,4 @@
-//! Two rings: what each node has before and after, who gives what to whom, and what that is beside the least possible and
+//! Two tables, rings mostly: what each node has before and after, who gives what to whom, and what that is beside the least possible and
 //! beside plain modulo.
 
 mod text;
@@ -9,7 +9,9 @@ use serde::Serialize;
 use shardsplit::error::{Error, Result};
 use shardsplit::moved::MovedReport;
 use shardsplit::route::movement::{Measured, Movement};
-use shardsplit::route::{ElasticsearchModulo, Node, RingTable, ShardNumber, Share};
+use shardsplit::route::{ElasticsearchModulo, Node, ShardNumber, Share};
+
+use super::table::Side;
 
 pub(super) use text::text;
 
@@ -20,12 +22,14 @@ pub(super) struct Comparison {
     flows: Vec<ComparedFlow>,
     /// Part of all keys that moves, from 0 to 1.
     pub(super) moved: f64,
-    /// The least that any table with these weights would move.
+    /// The least that any table with the new shares would move.
     pub(super) optimum: f64,
+    /// The least that a table whose shares are exactly by weight would move.
+    optimum_by_weight: f64,
     /// What plain modulo would move between the same numbers of nodes.
     modulo: f64,
-    /// Arcs that move.
-    arcs: usize,
+    /// Arcs that move; `null` where a table is not made of arcs.
+    arcs: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
     documents: Option<ComparedDocs>,
     /// Every arc that moves, if they were asked for.
@@ -66,7 +70,7 @@ struct ComparedFlow {
     from: String,
     to: String,
     share: f64,
-    arcs: usize,
+    arcs: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
     documents: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -95,10 +99,10 @@ struct ComparedArc {
     to: String,
 }
 
-/// Compares two rings. `measured`: documents between them, and under plain modulo.
+/// Compares two tables. `measured`: documents between them, and under plain modulo.
 pub(super) fn compare(
-    before: &RingTable,
-    after: &RingTable,
+    before: &Side,
+    after: &Side,
     measured: Option<&MovedReport>,
     list_arcs: bool,
 ) -> Result<Comparison> {
@@ -106,8 +110,8 @@ pub(super) fn compare(
     let [from, to] = modulos(before, after)?;
     let modulo = Movement::between(&from, &to).map_err(|error| Error::Usage(error.to_string()))?;
     let wanted: Vec<(ShardNumber, Share)> =
-        after.nodes().iter().map(|node| node.shard).zip(after.wanted_shares()).collect();
-    let arcs = movement.arcs().unwrap_or_default();
+        after.nodes.iter().map(|node| node.shard).zip(after.wanted.iter().copied()).collect();
+    let (arcs, by_arcs) = (movement.arcs().unwrap_or_default(), movement.arcs().is_some());
     let counted = measured.and_then(|report| report.measured.first());
     let name = |shard: ShardNumber| name(before, after, shard);
     let of =
@@ -139,7 +143,7 @@ pub(super) fn compare(
             from: name(flow.from),
             to: name(flow.to),
             share: flow.share.ratio(),
-            arcs: arcs.iter().filter(|arc| (arc.from, arc.to) == (flow.from, flow.to)).count(),
+            arcs: by_arcs.then(|| arcs.iter().filter(|arc| (arc.from, arc.to) == (flow.from, flow.to)).count()),
             documents: load.map(|load| load.docs),
             bytes: load.map(|load| load.bytes),
             exact: flow.share,
@@ -155,40 +159,44 @@ pub(super) fn compare(
         nodes: shards.into_iter().map(node).collect(),
         flows: movement.flows().iter().map(flow).collect(),
         moved: movement.moved().ratio(),
-        optimum: movement.optimum_for(&wanted).ratio(),
+        optimum: movement.optimum().ratio(),
+        optimum_by_weight: movement.optimum_for(&wanted).ratio(),
         modulo: modulo.moved().ratio(),
-        arcs: arcs.len(),
+        arcs: by_arcs.then_some(arcs.len()),
         documents: measured.and_then(documents),
-        moved_arcs: list_arcs.then(|| arcs.iter().map(listed).collect()),
+        moved_arcs: (list_arcs && by_arcs).then(|| arcs.iter().map(listed).collect()),
         warnings: renumbered(before, after),
     })
 }
 
-fn between(before: &RingTable, after: &RingTable) -> Result<Movement> {
-    Movement::between(before, after).map_err(|error| Error::Usage(error.to_string()))
+fn between(before: &Side, after: &Side) -> Result<Movement> {
+    Movement::between(&before.table, &after.table).map_err(|error| Error::Usage(error.to_string()))
 }
 
 /// Plain modulo over as many shards as there are nodes, before and after.
-pub(super) fn modulos(before: &RingTable, after: &RingTable) -> Result<[ElasticsearchModulo; 2]> {
-    let of = |ring: &RingTable| ElasticsearchModulo::new(u32::try_from(ring.nodes().len()).unwrap_or(u32::MAX));
+pub(super) fn modulos(before: &Side, after: &Side) -> Result<[ElasticsearchModulo; 2]> {
+    let of = |side: &Side| ElasticsearchModulo::new(u32::try_from(side.nodes.len()).unwrap_or(u32::MAX));
     Ok([of(before)?, of(after)?])
 }
 
 /// A node is known by its name, its documents stand under its shard number.
-fn name(before: &RingTable, after: &RingTable, shard: ShardNumber) -> String {
+fn name(before: &Side, after: &Side, shard: ShardNumber) -> String {
     let named = |node: &Node| node.name.clone();
     match (before.node(shard).map(named), after.node(shard).map(named)) {
-        (Some(old), Some(new)) if old != new => format!("{old} -> {new}"),
+        (Some(old), Some(new)) if old != new && before.ring && after.ring => format!("{old} -> {new}"),
         (_, Some(name)) | (Some(name), None) => name,
         (None, None) => format!("shard {shard}"),
     }
 }
 
 /// Nodes whose shard has another number, and shards that another node has.
-fn renumbered(before: &RingTable, after: &RingTable) -> Vec<String> {
+fn renumbered(before: &Side, after: &Side) -> Vec<String> {
     let mut warnings = Vec::new();
-    for node in after.nodes() {
-        if let Some(old) = before.nodes().iter().find(|old| old.name == node.name && old.shard != node.shard) {
+    if !(before.ring && after.ring) {
+        return warnings;
+    }
+    for node in &after.nodes {
+        if let Some(old) = before.nodes.iter().find(|old| old.name == node.name && old.shard != node.shard) {
             warnings.push(format!(
                 "node {} has shard {} before and {} after: all its documents are counted as moved; keep its number",
                 node.name, old.shard, node.shard

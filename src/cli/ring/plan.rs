@@ -8,7 +8,8 @@ use shardsplit::moved::MovedDocs;
 use shardsplit::publish::IndexDirectory;
 use shardsplit::source::LockMode;
 
-use super::{compare, table};
+use super::compare;
+use super::table::Side;
 use crate::cli::args::{ThreadArgs, key_spec};
 use crate::cli::console::Console;
 use crate::cli::exit::Exit;
@@ -16,15 +17,16 @@ use crate::cli::interrupt;
 
 /// Show what moves between two rings: which arcs from whom to whom, and which documents of an index
 ///
-/// Shares are exact. Beside them stand the least that any ring with these weights would move, and what plain modulo would.
+/// Either may be a table of slots too, or an index directory however it is routed, if both read one hash: what would move if
+/// an index of Elasticsearch's became one of a ring? Shares are exact. Beside them stand the least that any ring with these weights would move, and what plain modulo would.
 /// With --index the documents of an index are counted by node, whatever routes them now: hash sidecars are read, or keys are
 /// hashed. Writes nothing.
 #[derive(Args, Debug)]
 pub(crate) struct PlanArgs {
-    /// Table file or index directory: the ring as it is
+    /// Table file or index directory: routing as it is
     #[arg(value_name = "BEFORE")]
     before: PathBuf,
-    /// Table file or index directory: the ring as it will be
+    /// Table file or index directory: routing as it will be
     #[arg(value_name = "AFTER")]
     after: PathBuf,
     /// Count the documents and bytes of this index: an index directory, or a single index with --key
@@ -48,14 +50,14 @@ pub(crate) struct PlanArgs {
 
 /// Runs the command.
 pub(super) fn run(args: &PlanArgs, console: &Console) -> Result<Exit> {
-    let (before, after) = (table::read(&args.before)?, table::read(&args.after)?);
+    let (before, after) = (Side::read(&args.before)?, Side::read(&args.after)?);
     let measured = match job(args)? {
         None => None,
         Some(job) => {
             let [from, to] = compare::modulos(&before, &after)?;
             let cancel = interrupt::cancel_on_signal(console);
             let bars = console.bars();
-            let report = job.run(&[(&before, &after), (&from, &to)], &bars, &cancel)?;
+            let report = job.run(&[(&before.table, &after.table), (&from, &to)], &bars, &cancel)?;
             drop(bars);
             report.notes.iter().for_each(|note| console.notices().say(&format!("note: {note}")));
             Some(report)

@@ -1,11 +1,12 @@
 //! Reading and writing tables of rings.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use clap::Args;
 use shardsplit::error::{Error, Result};
 use shardsplit::publish::{RealFs, read_routing, write_table_file};
-use shardsplit::route::{RingTable, RoutingTable};
+use shardsplit::route::{HASHES, HashTable, Node, RingTable, Router, RoutingTable, ShardNumber, Share, SlotTable};
 
 use crate::cli::routers;
 
@@ -15,6 +16,53 @@ pub(super) struct OutArgs {
     /// File to write the new table to, which must not exist; without it the change is only shown
     #[arg(short, long, value_name = "FILE")]
     pub(super) out: Option<PathBuf>,
+}
+
+/// One side of a comparison: a routing table of any kind, and who has its shards.
+pub(super) struct Side {
+    pub(super) table: Router,
+    /// Of a ring; else one for every shard, of equal weight.
+    pub(super) nodes: Vec<Node>,
+    /// The share that each node's weight asks for.
+    pub(super) wanted: Vec<Share>,
+    /// Whether the nodes have names.
+    pub(super) ring: bool,
+}
+
+impl Side {
+    pub(super) fn of_ring(ring: &RingTable) -> Side {
+        let table = Router::Table(Arc::new(RoutingTable::Ring(ring.clone())));
+        Side { table, nodes: ring.nodes().to_vec(), wanted: ring.wanted_shares(), ring: true }
+    }
+
+    fn of_router(table: Router) -> Side {
+        let shards = HashTable::shards(&table);
+        let equal = Share::of_hashes(HASHES / (shards.len() as u64).max(1));
+        let nodes: Vec<Node> = shards.iter().map(|&shard| Node::new(format!("shard {shard}"), 1, shard)).collect();
+        Side { table, wanted: vec![equal; nodes.len()], nodes, ring: false }
+    }
+
+    /// Reads the file of a ring or of a table of slots, or what the routing file of an index directory says.
+    pub(super) fn read(path: &Path) -> Result<Side> {
+        if !path.is_dir() {
+            return match routers::read_table::<SlotTable>(path) {
+                Ok(slots) => Ok(Side::of_router(Router::Table(Arc::new(RoutingTable::Slots(slots))))),
+                Err(_) => read(path).map(|ring| Side::of_ring(&ring)),
+            };
+        }
+        match read_routing(&RealFs, path)? {
+            None => read(path).map(|ring| Side::of_ring(&ring)),
+            Some(file) => match file.table().map(|table| &**table) {
+                Some(RoutingTable::Ring(ring)) => Ok(Side::of_ring(ring)),
+                _ => Ok(Side::of_router(file.router()?)),
+            },
+        }
+    }
+
+    /// Who has a shard.
+    pub(super) fn node(&self, shard: ShardNumber) -> Option<&Node> {
+        self.nodes.iter().find(|node| node.shard == shard)
+    }
 }
 
 /// Reads a table file, or the table of an index directory.

@@ -104,7 +104,7 @@ fn flows(comparison: &Comparison) -> String {
             flow.from.clone(),
             flow.to.clone(),
             flow.exact.to_string(),
-            human::count(flow.arcs as u64),
+            flow.arcs.map_or_else(|| "-".to_owned(), |arcs| human::count(arcs as u64)),
             flow.documents.map_or_else(String::new, human::count),
             flow.bytes.map_or_else(String::new, human::bytes),
         ]);
@@ -122,8 +122,13 @@ fn summary(comparison: &Comparison) -> String {
     let docs = comparison.documents.as_ref();
     let mut facts = Table::new([("", Align::Left), ("", Align::Left)]);
     let mut fact = |name: &str, value: String| facts.row([name.to_owned(), value]);
-    fact("moves", format!("{} of the keys, in {} arcs", percent(comparison.moved), comparison.arcs));
-    fact("at least", format!("{}, for these weights", percent(comparison.optimum)));
+    let arcs =
+        comparison.arcs.map_or_else(String::new, |arcs| format!(", in {}", human::counted(arcs as u64, "arc", "arcs")));
+    fact("moves", format!("{} of the keys{arcs}", percent(comparison.moved)));
+    fact("at least", format!("{}, for these shares", percent(comparison.optimum)));
+    if percent(comparison.optimum) != percent(comparison.optimum_by_weight) {
+        fact("by weight", format!("{}, to have shares exactly by weight", percent(comparison.optimum_by_weight)));
+    }
     let by_modulo = docs.map_or_else(String::new, |docs| {
         format!(", {} ({})", human::documents(docs.modulo_moved), human::share(docs.modulo_moved, docs.total))
     });
