@@ -11,8 +11,8 @@
 
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-use super::assignment::{Assignment, NO_CHILD};
 use super::hashes::{RoutingHashes, SegmentHashes};
+use super::owners::{Assignment, NO_CHILD};
 use super::pairs::{NOTHING, Pairs};
 use super::sort::SortKeys;
 use crate::error::{Error, Result};
