@@ -8,7 +8,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::partition::KeyProblems;
-use crate::route::RouteError;
+use crate::route::{RingError, RouteError};
 use crate::verify::VerifyReport;
 
 /// `Result` with this crate's [`Error`].
@@ -152,6 +152,10 @@ pub enum Error {
     /// The numbers of shards do not fit together.
     #[error(transparent)]
     Route(#[from] RouteError),
+
+    /// A ring cannot be made, or its table not be read.
+    #[error(transparent)]
+    Ring(#[from] RingError),
 
     /// Documents without a key, with several, or of another shard, and no policy for them.
     #[error("{0}")]
@@ -337,6 +341,7 @@ impl Error {
             | Error::Defect { .. } => ErrorKind::Failed,
             Error::Field { .. }
             | Error::Route(_)
+            | Error::Ring(_)
             | Error::Usage(_)
             | Error::PlanFile { .. }
             | Error::ColumnTypes { .. } => ErrorKind::Usage,

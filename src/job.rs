@@ -2,7 +2,7 @@
 //!
 //! Input: a [`Job`]. [`Job::prepare`] opens the source, routes every document and plans, and writes nothing;
 //! [`Prepared::execute`] spends the plan: writes, verifies, publishes. A value that is dropped on the way leaves nothing
-//! behind. An [`IndexJob`] does the same for all shards of an index: splits, merges or clones them.
+//! behind. An [`IndexJob`] does the same for all shards of an index: splits, merges or clones them, or moves documents between them.
 //!
 //! ```
 //! use shardsplit::job::Job;
@@ -204,7 +204,7 @@ impl Job {
         let mut warnings = if self.placement.is_hash() { part.routing.warnings() } else { Vec::new() };
         warnings.extend(part.source.notes().iter().cloned());
         warnings.extend(part.assigned.notes.iter().cloned());
-        warnings.extend(outlook::warnings(&children, &self.options()));
+        warnings.extend(outlook::warnings(&children, &self.options(), false));
         Ok(Plan {
             source: self.source.clone(),
             out: self.out.clone(),

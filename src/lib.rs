@@ -19,6 +19,7 @@
 //! | [`verify`] | reads children back and compares them with the source; never imports [`mod@write`] |
 //! | [`publish`] | staging, syncing, the one rename, recovery after a crash; index directories and their routing file |
 //! | [`check_routing`] | which documents of a shard do not belong to it |
+//! | [`moved`] | what another routing table would move among the documents of an index |
 //! | [`index_hashes`] | hash sidecars beside any index, on request |
 //! | [`report`] | what a finished job did, in numbers |
 //! | [`job`] | the whole flow as one call for embedders, for one shard or all shards of an index |
@@ -33,6 +34,7 @@ pub mod error;
 pub mod index_hashes;
 pub mod inspect;
 pub mod job;
+pub mod moved;
 pub mod partition;
 pub mod plan;
 pub mod progress;

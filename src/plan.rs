@@ -104,6 +104,20 @@ pub struct PlannedPart {
     pub census: Census,
     /// Size of the sources' segment files in bytes.
     pub source_bytes: u64,
+    /// Where documents move between shards: which, by shard before and shard after, ascending.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub moves: Vec<PlannedMove>,
+}
+
+/// Documents that go from one shard to another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct PlannedMove {
+    /// Shard before.
+    pub from: ShardNumber,
+    /// Shard after; another one.
+    pub to: ShardNumber,
+    /// How many.
+    pub docs: u64,
 }
 
 /// What would be done to a whole index.

@@ -69,6 +69,8 @@ pub struct ChildReport {
     pub segments: usize,
     /// Bytes of its segment files; linked ones included.
     pub bytes: u64,
+    /// Bytes of those that were written for it: the others are the source's own, by link.
+    pub new_bytes: u64,
 }
 
 /// A finished split.
@@ -88,7 +90,7 @@ pub struct SplitReport {
     pub notes: Vec<String>,
 }
 
-/// A finished split, merge or clone of a whole index.
+/// A finished split, merge, clone or move of a whole index.
 #[derive(Clone, Debug, Serialize)]
 pub struct IndexReport {
     /// What was planned, and then done.

@@ -11,6 +11,7 @@
 //! | `ranking` | scores over all children |
 //! | `routing` | published vectors |
 //! | `routers` | Solr's ranges, slots, rings: splits of one shard alone, routing files, `check-routing` |
+//! | `rings` | rings as files; indexes that are taken from one ring to another |
 //! | `refusals`, `refusals_meta`, `damage_source`, `source_shapes`, `source_lock` | what is refused, and how it is said |
 //! | `claims` | sizes that damaged blocks claim, which would end the process |
 //! | `sidecar` | hash sidecars: chains of splits, damage, `index-hashes` |
@@ -68,6 +69,7 @@ mod recover;
 mod refusals;
 mod refusals_meta;
 mod regression;
+mod rings;
 mod routers;
 mod routing;
 mod shared_indexes;

@@ -12,7 +12,7 @@ use shardsplit::partition::{KeyPolicies, KeySpec, Policy};
 use shardsplit::route::{RoutingFunction, SplitSpec};
 use shardsplit::source::LockMode;
 
-use super::{check_routing, index, index_hashes, inspect, plan, recover, split, verify};
+use super::{check_routing, index, index_hashes, inspect, plan, recover, ring, route, split, verify};
 
 /// Split one on-disk tantivy index into k child indexes, or all shards of an index together, offline, in one pass, and
 /// prove that nothing was lost.
@@ -56,6 +56,8 @@ pub(crate) enum Command {
     Inspect(inspect::InspectArgs),
     IndexHashes(index_hashes::IndexHashesArgs),
     CheckRouting(check_routing::CheckRoutingArgs),
+    Route(route::RouteArgs),
+    Ring(ring::RingArgs),
 }
 
 /// How results are shown.

@@ -4,16 +4,15 @@ use std::fmt::Write;
 
 use clap::Args;
 use shardsplit::check_routing::{CheckedShard, RoutingCheck, RoutingReport};
-use shardsplit::error::{Error, Result};
+use shardsplit::error::Result;
 use shardsplit::partition::{DocAddress, KeyReading};
 use shardsplit::publish::IndexDirectory;
-use shardsplit::route::{IndexRouting, Router, default_number_of_routing_shards};
 
-use super::args::{IndexArgs, Routing, RoutingArgs, ThreadArgs};
+use super::args::{IndexArgs, RoutingArgs, ThreadArgs};
 use super::console::Console;
 use super::exit::Exit;
 use super::human::{self, Align, Table};
-use super::routers::{self, Beside, CutArgs, Place, TableArgs};
+use super::routers::{self, Beside, CutArgs, TableArgs};
 use super::{index, interrupt, plan};
 
 /// Addresses that text names of each kind; JSON has more.
@@ -77,45 +76,10 @@ pub(crate) fn run(args: &CheckRoutingArgs, console: &Console) -> Result<Exit> {
 fn of_shard(args: &CheckRoutingArgs) -> Result<RoutingCheck> {
     let beside = Beside::of(&args.index.index)?;
     let flags = &args.routing;
-    let (router, shard, routing_partition_size) = match routers::place(flags, &args.tables, beside.as_ref())? {
-        Some(Place { table, shard, partition_size }) => (Router::Table(table.into()), shard, partition_size),
-        None => formula(flags, beside.as_ref())?,
-    };
+    let (router, shard, routing_partition_size) = routers::router(flags, &args.tables, beside.as_ref())?;
     let keys = routers::keys(beside.as_ref(), args.key.as_deref(), args.routing_field.as_deref())?;
     let shards = vec![(shard, args.index.index.clone())];
     Ok(RoutingCheck { routing_partition_size, ..RoutingCheck::new(shards, router, keys) })
-}
-
-/// Elasticsearch's functions, by flags, and else as the routing file beside the shard says.
-fn formula(flags: &RoutingArgs, beside: Option<&Beside>) -> Result<(Router, u32, u32)> {
-    let recorded = beside.map(|beside| beside.file.routing());
-    let Some(number_of_shards) = flags.source_shards.or(recorded.map(|routing| routing.number_of_shards)) else {
-        return Err(Error::Usage(
-            "--source-shards is missing: every document belongs to the only shard of an index; say how many shards the index has \
-             and, with --source-shard, which of them this is"
-                .to_owned(),
-        ));
-    };
-    let function =
-        flags.routing.map(Routing::function).or(recorded.map(|routing| routing.function)).unwrap_or_default();
-    let shard = flags.source_shard.or(beside.map(|beside| beside.shard)).unwrap_or(0);
-    if shard >= number_of_shards {
-        return Err(Error::Usage(format!(
-            "--source-shard {shard} does not exist in an index of {number_of_shards} shards"
-        )));
-    }
-    let routing_shards =
-        flags.number_of_routing_shards.or(recorded.and_then(|routing| routing.number_of_routing_shards));
-    let routing = IndexRouting {
-        function,
-        number_of_shards,
-        number_of_routing_shards: routing_shards.or_else(|| Some(default_number_of_routing_shards(number_of_shards))),
-        routing_partition_size: flags
-            .routing_partition_size
-            .or(recorded.map(|routing| routing.routing_partition_size))
-            .unwrap_or(1),
-    };
-    Ok((routing.router()?, shard, routing.routing_partition_size))
 }
 
 fn text(report: &RoutingReport) -> String {

@@ -56,6 +56,12 @@ impl Console {
         Notices { quiet: self.quiet, stderr: self.stderr.clone() }
     }
 
+    /// What a plan warns of, before it is spent.
+    pub(crate) fn warn(&self, warnings: &[String]) {
+        let notices = self.notices();
+        warnings.iter().for_each(|warning| notices.say(&format!("warning: {warning}")));
+    }
+
     /// The result of a command: its typed line with `--json`, else `text`.
     pub(crate) fn result<T: Serialize>(
         &self,
@@ -69,6 +75,11 @@ impl Console {
     /// Typed lines that stand before the result, with `--json` only: text shows them within the result.
     pub(crate) fn detail<T: Serialize>(&self, kind: &'static str, value: &T) -> Result<()> {
         if self.json { self.json_line(json::line(kind, value)) } else { Ok(()) }
+    }
+
+    /// A result whose typed lines are [details](Console::detail): `text` without `--json`, nothing with it.
+    pub(crate) fn text(&self, text: impl FnOnce() -> String) -> Result<()> {
+        if self.json { Ok(()) } else { to_stdout(&text()) }
     }
 
     fn json_line(&self, line: serde_json::Result<String>) -> Result<()> {

@@ -5,9 +5,10 @@ use std::path::Path;
 
 use clap::Args;
 use shardsplit::error::{Error, Result};
-use shardsplit::job::{Change, IndexJob, Job};
+use shardsplit::job::{Change, IndexJob, Job, PreparedIndex};
 use shardsplit::partition::{KeyPolicies, Placement};
 use shardsplit::plan::{IndexPlan, Method};
+use shardsplit::progress::Cancel;
 use shardsplit::publish::{IndexDirectory, RoutingFile, index_of_shard};
 use shardsplit::report::IndexReport;
 use shardsplit::route::{IndexRouting, Operation, RoutingFunction, SplitSpec, choices};
@@ -17,6 +18,7 @@ use super::console::Console;
 use super::exit::Exit;
 use super::human::{self, Align, Table};
 use super::plan::{self, JobArgs, PlaceArgs};
+use super::progress::Bars;
 use super::routers;
 use super::writing::WritingArgs;
 use super::{explain, findings, interrupt, split};
@@ -140,6 +142,9 @@ pub(crate) fn asked(args: &JobArgs, operation: Operation) -> Result<Asked> {
             None | Some(1) => Ok(index(Change::Clone)),
             Some(into) => Err(Error::Usage(format!("a clone makes one shard of each, not {into}: leave --into away"))),
         },
+        (Operation::Move, _) => {
+            Err(Error::Usage("a move is planned by `ring move --dry-run`, which knows the new table".to_owned()))
+        }
     }
 }
 
@@ -227,16 +232,21 @@ pub(crate) fn check_flags(
 pub(crate) fn execute(kind: &'static str, job: &IndexJob, console: &Console) -> Result<Exit> {
     let cancel = interrupt::cancel_on_signal(console);
     let bars = console.bars();
-    let report = {
-        let prepared = job.prepare(&bars, &cancel)?;
-        for warning in &prepared.plan().warnings {
-            console.notices().say(&format!("warning: {warning}"));
-        }
-        prepared.execute(&bars, &cancel)?
-    };
+    let report = run_prepared(job.prepare(&bars, &cancel)?, &bars, &cancel, console)?;
     drop(bars);
     console.result(kind, &report, || report_text(&report))?;
     Ok(Exit::Done)
+}
+
+/// Says what the plan warns of, and spends it.
+pub(crate) fn run_prepared(
+    prepared: PreparedIndex,
+    bars: &Bars,
+    cancel: &Cancel,
+    console: &Console,
+) -> Result<IndexReport> {
+    console.warn(&prepared.plan().warnings);
+    prepared.execute(bars, cancel)
 }
 
 /// The plan for people.

@@ -12,6 +12,8 @@
 //! | `saved` | plans that are written down and run later |
 //! | `plan`, `split`, `verify`, `recover`, `inspect`, `index_hashes`, `check_routing` | one command each: its flags, its call, its text |
 //! | `index` | `merge` and `clone`, and what `plan` and `split` do with an index directory |
+//! | `ring` | rings as files: shown, changed, compared; an index taken from one to another |
+//! | `route` | where a key is |
 //! | `routers` | routing by tables: which one, and where a shard is cut |
 //! | `console` | where output goes: stdout, stderr, closed pipes |
 //! | `human`, `json` | aligned tables and units; typed lines |
@@ -36,6 +38,8 @@ mod json;
 mod plan;
 mod progress;
 mod recover;
+mod ring;
+mod route;
 mod routers;
 mod saved;
 mod split;
@@ -86,5 +90,7 @@ fn run(command: &Command, console: &Console) -> shardsplit::Result<Exit> {
         Command::Inspect(args) => inspect::run(args, console),
         Command::IndexHashes(args) => index_hashes::run(args, console),
         Command::CheckRouting(args) => check_routing::run(args, console),
+        Command::Route(args) => route::run(args, console),
+        Command::Ring(args) => ring::run(args, console),
     }
 }

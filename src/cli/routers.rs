@@ -11,12 +11,12 @@ use clap::{Args, ValueEnum};
 use shardsplit::error::{Error, Result};
 use shardsplit::job::Job;
 use shardsplit::route::solr::{HashRange, SplitFuzz};
-use shardsplit::route::{Cut, Load, RoutingFunction, RoutingTable, TableSpec};
+use shardsplit::route::{Cut, Load, Node, PlannedRing, RingTable, RoutingFunction, RoutingTable, TableSpec};
 
 use super::args::{Routing, RoutingArgs};
 use super::plan::{JobArgs, PlaceArgs};
-use place::read_table;
-pub(crate) use place::{Beside, Place, keys, place};
+pub(crate) use place::{Beside, keys, read_table, router};
+use place::{Place, place};
 
 const HEADING: &str = "Routing by tables";
 
@@ -31,7 +31,7 @@ pub(crate) struct TableArgs {
     /// Slots: file with the table of the index, JSON [default: equal parts, by --source-shards and --number-of-routing-shards]
     #[arg(long, value_name = "FILE", help_heading = HEADING)]
     slots: Option<PathBuf>,
-    /// Ring: file with the table of the index, JSON
+    /// Ring: file with the table of the index, JSON [default, where the shard is the only one: it has everything]
     #[arg(long, value_name = "FILE", help_heading = HEADING)]
     ring: Option<PathBuf>,
 }
@@ -66,7 +66,8 @@ pub(crate) struct CutArgs {
     /// Slots: the slot of this routing value (a tenant, say) goes to a new shard, with whoever shares the slot
     #[arg(long, value_name = "VALUE", help_heading = HEADING)]
     move_key: Option<String>,
-    /// Ring: file with the table of the index afterwards; the documents go to whichever nodes have them there
+    /// Ring: file with the table of the index afterwards (`ring new` makes one); the documents go to whichever nodes have them
+    /// there
     #[arg(long, value_name = "FILE", help_heading = HEADING)]
     ring_after: Option<PathBuf>,
 }
@@ -157,9 +158,31 @@ pub(crate) fn spec(
     beside: Option<&Beside>,
 ) -> Result<Option<TableSpec>> {
     refuse_others(function(routing, beside), cuts.given())?;
-    let Some(Place { table, shard, partition_size }) = place(routing, tables, beside)? else { return Ok(None) };
+    let place = match whole_ring(routing, tables, cuts, beside)? {
+        Some(whole) => Some(whole),
+        None => place(routing, tables, beside)?,
+    };
+    let Some(Place { table, shard, partition_size }) = place else { return Ok(None) };
     let cut = cut(table.function(), cuts, into)?;
     Ok(Some(TableSpec { table, source_shard: shard, cut, routing_partition_size: partition_size }))
+}
+
+/// The only shard of an index has every hash, whatever routed it: it goes to the nodes of a ring without a ring before.
+fn whole_ring(
+    routing: &RoutingArgs,
+    tables: &TableArgs,
+    cuts: &CutArgs,
+    beside: Option<&Beside>,
+) -> Result<Option<Place>> {
+    let numbers = [routing.source_shards, routing.source_shard, routing.number_of_routing_shards];
+    let only = beside.is_none_or(|beside| beside.file.routing().number_of_shards == 1 && beside.file.table().is_none());
+    let asked = routing.routing == Some(Routing::Ring) && cuts.ring_after.is_some() && tables.ring.is_none();
+    if !asked || !only || numbers.iter().any(Option::is_some) {
+        return Ok(None);
+    }
+    let shard = beside.map_or(0, |beside| beside.shard);
+    let table = RoutingTable::Ring(RingTable::Planned(PlannedRing::new(vec![Node::new("all", 1, shard)], 1)?));
+    Ok(Some(Place { table, shard, partition_size: routing.routing_partition_size.unwrap_or(1) }))
 }
 
 /// The split of a single shard that is routed by a table; `None` if it is not.

@@ -86,13 +86,10 @@ pub(crate) fn run(file: &Path, console: &Console) -> Result<Exit> {
     let cancel = interrupt::cancel_on_signal(console);
     let bars = console.bars();
     let prepared = saved.prepare(file, &bars, &cancel)?;
-    let warnings = match &prepared {
+    console.warn(match &prepared {
         PreparedPlan::Shard(prepared) => &prepared.plan().warnings,
         PreparedPlan::Index(prepared) => &prepared.plan().warnings,
-    };
-    for warning in warnings {
-        console.notices().say(&format!("warning: {warning}"));
-    }
+    });
     let report = prepared.execute(&bars, &cancel)?;
     drop(bars);
     match &report {
@@ -102,6 +99,7 @@ pub(crate) fn run(file: &Path, console: &Console) -> Result<Exit> {
                 shardsplit::route::Operation::Split => "index_split",
                 shardsplit::route::Operation::Merge => "merge",
                 shardsplit::route::Operation::Clone => "clone",
+                shardsplit::route::Operation::Move => "ring_move",
             };
             console.result(kind, &**report, || index::report_text(report))?;
         }

@@ -51,9 +51,7 @@ pub(crate) fn run(args: &SplitArgs, console: &Console) -> Result<Exit> {
     let bars = console.bars();
     let report = {
         let prepared = job.prepare(&bars, &cancel)?;
-        for warning in &prepared.plan().warnings {
-            console.notices().say(&format!("warning: {warning}"));
-        }
+        console.warn(&prepared.plan().warnings);
         prepared.execute(&bars, &cancel)?
     };
     drop(bars);
@@ -161,8 +159,22 @@ mod tests {
             warnings: Vec::new(),
         };
         let children = vec![
-            ChildReport { shard: 0, path: "children/0".into(), docs: 1000, segments: 1, bytes: 1_500_000 },
-            ChildReport { shard: 1, path: "children/1".into(), docs: 2000, segments: 1, bytes: 2_500_000 },
+            ChildReport {
+                shard: 0,
+                path: "children/0".into(),
+                docs: 1000,
+                segments: 1,
+                bytes: 1_500_000,
+                new_bytes: 1_500_000,
+            },
+            ChildReport {
+                shard: 1,
+                path: "children/1".into(),
+                docs: 2000,
+                segments: 1,
+                bytes: 2_500_000,
+                new_bytes: 2_500_000,
+            },
         ];
         let stages = vec![StageTime { stage: Stage::Write, wall_seconds: 2.0, cpu_seconds: 4.0 }];
         SplitReport { plan, children, reads: None, verify: None, stages, notes: vec!["children/1 was copied".into()] }

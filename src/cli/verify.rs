@@ -25,7 +25,7 @@ use super::{index, interrupt};
 /// Compare a set of children with their source
 ///
 /// Of an index directory all shards are compared with all shards in DIR, which must have been made from it by `split`,
-/// `merge` or `clone`; both have a routing.json.
+/// `merge`, `clone` or `ring move`; both have a routing.json.
 ///
 /// Reads source and children with tantivy's own readers, and prints every difference with its grade, child, file and
 /// first documents. Where documents belong is read from DIR's manifest; flags override it. With neither manifest nor

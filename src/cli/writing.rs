@@ -33,6 +33,11 @@ pub(crate) struct WritingArgs {
 }
 
 impl WritingArgs {
+    /// The method that was named, else `usual`.
+    pub(crate) fn method(&self, usual: Method) -> Method {
+        self.method.map_or(usual, MethodArg::method)
+    }
+
     /// `job` with what these flags say.
     pub(crate) fn over(&self, job: IndexJob) -> IndexJob {
         IndexJob {

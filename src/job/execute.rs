@@ -64,12 +64,13 @@ impl Prepared {
             .children
             .iter()
             .zip(written.children)
-            .map(|(planned, (segments, bytes))| ChildReport {
+            .map(|(planned, written)| ChildReport {
                 shard: planned.shard,
                 path: published.path.join(planned.shard.to_string()),
                 docs: planned.docs,
-                segments,
-                bytes,
+                segments: written.segments,
+                bytes: written.bytes,
+                new_bytes: written.new_bytes,
             })
             .collect();
         Ok(SplitReport { plan: self.plan, children, reads: written.reads, verify: verified, stages: times, notes })

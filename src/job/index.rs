@@ -1,4 +1,5 @@
-//! A whole index: all shards are split, merged or cloned together, and the new set is published at once.
+//! A whole index: all shards are split, merged or cloned together, or documents move between them, and the new set is
+//! published at once.
 //!
 //! Input: an [`IndexJob`] on an index directory. [`IndexJob::prepare`] takes the writer locks of all shards, opens one part
 //! (a shard, or the shards that become one) after the other, routes and plans it and lets go of it again, and refuses on
@@ -26,7 +27,7 @@ use crate::plan::Method;
 use crate::progress::{Cancel, Progress, Stage, Work};
 use crate::publish::{FileSystem, IndexDirectory, RealFs, check_free};
 use crate::report::{IndexReport, Stopwatch};
-use crate::route::{Resize, SplitRouting};
+use crate::route::{Resize, RoutingTable, SplitRouting};
 use crate::source::{LockMode, Meta, Source, WriterLock, acquire, unite};
 use crate::threads;
 use crate::verify::VerifyLevel;
@@ -54,9 +55,12 @@ pub enum Change {
     },
     /// Every shard becomes one: compacted by a rewrite, shared by links.
     Clone,
+    /// Documents move between shards, from the table of the index to [`IndexJob::to`]. By links what stays in its shard is
+    /// shared, and only what arrives in another is written; by a rewrite all is written.
+    Move,
 }
 
-/// Everything that a split, merge or clone of a whole index needs to know. Routing and keys stand in its routing file.
+/// Everything that a split, merge, clone or move of a whole index needs to know. Routing and keys stand in its routing file.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct IndexJob {
@@ -66,6 +70,9 @@ pub struct IndexJob {
     pub out: PathBuf,
     /// What is done.
     pub change: Change,
+    /// The table of the new index, of a [`Change::Move`]; `None` for any other change.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to: Option<Box<RoutingTable>>,
     /// What to do with documents that cannot be placed. A policy that names a shard holds for the part which that shard is
     /// made of; other parts refuse.
     pub policies: KeyPolicies,
@@ -93,6 +100,7 @@ impl IndexJob {
             source: source.into(),
             out: out.into(),
             change,
+            to: None,
             policies: KeyPolicies::default(),
             method: Method::default(),
             segments: SegmentMode::default(),
@@ -102,6 +110,14 @@ impl IndexJob {
             parallel: 1,
             lock: LockMode::default(),
         }
+    }
+
+    /// A job that takes an index that is routed by a table to another one, with the defaults of [`IndexJob::new`], but by
+    /// links: what stays in its shard is not written again.
+    #[must_use]
+    pub fn moved(source: impl Into<PathBuf>, out: impl Into<PathBuf>, to: RoutingTable) -> IndexJob {
+        let job = IndexJob::new(source, out, Change::Move);
+        IndexJob { to: Some(Box::new(to)), method: Method::Link, ..job }
     }
 
     /// Opens, routes and plans all shards. Writes nothing.
@@ -126,7 +142,7 @@ impl IndexJob {
         check_free(fs.as_ref(), &self.out)?;
         let watch = Stopwatch::start();
         let directory = open(&self.source)?;
-        let resize = resize(&directory, self.change)?;
+        let resize = resize(&directory, self)?;
         let keys = directory.routing().keys();
         check_policies(&resize, &self.policies)?;
 
@@ -199,8 +215,24 @@ fn open(path: &Path) -> Result<IndexDirectory> {
     })
 }
 
-fn resize(directory: &IndexDirectory, change: Change) -> Result<Resize> {
-    let before = directory.routing().routing();
+fn resize(directory: &IndexDirectory, job: &IndexJob) -> Result<Resize> {
+    let (before, change) = (directory.routing().routing(), job.change);
+    if job.to.is_some() != (change == Change::Move) {
+        return Err(Error::Usage("a move, and nothing else, needs the table of the new index".to_owned()));
+    }
+    if let Some(to) = &job.to {
+        let Some(table) = directory.routing().table() else {
+            return Err(Error::IndexDirectory {
+                path: directory.path().to_path_buf(),
+                problem: format!(
+                    "its routing.json says {} routing, and documents move from one table to another; merge the index into one \
+                     shard, and split that by the new table",
+                    before.function.name()
+                ),
+            });
+        };
+        return Ok(Resize::moved(table, &Arc::new((**to).clone()), before.routing_partition_size)?);
+    }
     if let Some(table) = directory.routing().table() {
         let partition_size = before.routing_partition_size;
         return Ok(match change {
@@ -213,13 +245,13 @@ fn resize(directory: &IndexDirectory, change: Change) -> Result<Resize> {
             }
             Change::Split { into, .. } => Resize::split_table(table, partition_size, into)?,
             Change::Merge { into } => Resize::merge_table(table, partition_size, into)?,
-            Change::Clone => Resize::clone_table(table, partition_size)?,
+            Change::Clone | Change::Move => Resize::clone_table(table, partition_size)?,
         });
     }
     Ok(match change {
         Change::Split { into, number_of_routing_shards } => Resize::split(before, into, number_of_routing_shards)?,
         Change::Merge { into } => Resize::merge(before, into)?,
-        Change::Clone => Resize::cloned(before)?,
+        Change::Clone | Change::Move => Resize::cloned(before)?,
     })
 }
 

@@ -6,12 +6,12 @@
 use std::path::PathBuf;
 
 use crate::error::{Error, Result};
-use crate::partition::{Assigned, Assigning, DocMap, KeyPolicies, KeySpec, Placement, SegmentMode};
+use crate::partition::{Assigned, Assigning, Assignment, DocMap, KeyPolicies, KeySpec, Placement, SegmentMode};
 use crate::plan::Method;
 use crate::progress::{Cancel, Progress, Stage};
 use crate::publish::{PartRecord, RoutingRecord, SourceLineage, StagedChild, Staging, is_manifest};
 use crate::route::SplitRouting;
-use crate::source::Source;
+use crate::source::{Segment, Source};
 use crate::verify::{Ownership, SAMPLE, VerifyJob, VerifyLevel, VerifyReport, verify};
 use crate::write::{self, SourceReads, WrittenSegment};
 
@@ -67,15 +67,29 @@ impl Options {
 pub(super) struct Part {
     pub(super) source: Source,
     pub(super) routing: SplitRouting,
+    /// Without the assignment, which is in the two below.
     pub(super) assigned: Assigned,
-    /// Rewrite only; spent by writing.
+    /// What is linked; spent by writing. Method link only.
+    pub(super) links: Option<Assignment>,
+    /// What is written anew; spent by writing. Everything under rewrite; where documents move by links, those that leave
+    /// their shard.
     pub(super) map: Option<DocMap>,
+}
+
+/// What the writers made of one child.
+#[derive(Clone, Copy)]
+pub(super) struct WrittenChild {
+    pub(super) segments: usize,
+    /// Bytes of all its segment files.
+    pub(super) bytes: u64,
+    /// Bytes of those that are not the source's own.
+    pub(super) new_bytes: u64,
 }
 
 /// What the writers made.
 pub(super) struct Written {
-    /// Per child: segments and bytes.
-    pub(super) children: Vec<(usize, u64)>,
+    /// By child index.
+    pub(super) children: Vec<WrittenChild>,
     /// Where hash sidecars are staged.
     pub(super) sidecars: Vec<PathBuf>,
     pub(super) reads: Option<SourceReads>,
@@ -92,49 +106,63 @@ impl Part {
         cancel: &Cancel,
     ) -> Result<Part> {
         let mut assigned = options.assigning(&source, &routing).run(progress, cancel)?;
-        let map = match options.method {
-            Method::Rewrite => {
-                let assignment = std::mem::take(&mut assigned.assignment);
-                let most = options.max_docs_per_segment;
-                let mut map = DocMap::build(&source, &assignment, options.segments, most)?;
-                drop(assignment);
-                if let Some(hashes) = assigned.hashes.take() {
-                    map.carry(hashes);
-                }
-                write::check(&source, &map)?;
-                Some(map)
+        let assignment = std::mem::take(&mut assigned.assignment);
+        let (links, rewritten) = match options.method {
+            Method::Rewrite => (None, Some(assignment)),
+            Method::Link if routing.moves() => {
+                let origin = |segment: usize| source.segments().get(segment).map_or(usize::MAX, Segment::origin);
+                let (stay, leave) = assignment.divide(|segment, child| !routing.stays(origin(segment), child));
+                (Some(stay), Some(leave))
             }
-            Method::Link => None,
+            Method::Link => (Some(assignment), None),
         };
-        Ok(Part { source, routing, assigned, map })
+        let most = options.max_docs_per_segment;
+        let map = rewritten.map(|assignment| DocMap::build(&source, &assignment, options.segments, most));
+        let mut map = map.transpose()?;
+        if let Some(map) = &mut map {
+            // Links, if there are any, need the hashes first.
+            let hashes = if links.is_none() { assigned.hashes.take() } else { None };
+            if let Some(hashes) = hashes {
+                map.carry(hashes);
+            }
+            write::check(&source, map)?;
+        }
+        Ok(Part { source, routing, assigned, links, map })
     }
 
     /// What staging announces before it makes anything.
     pub(super) fn record(&self) -> Result<PartRecord> {
         let mut children: Vec<StagedChild> =
             self.routing.children().iter().map(|&shard| StagedChild { shard, segments: Vec::new() }).collect();
-        match &self.map {
-            Some(map) => {
-                let ids = write::child_segment_ids(&self.source, map, self.routing.children());
-                for (output, id) in map.groups.iter().flat_map(|group| &group.outputs).zip(ids.into_iter().flatten()) {
-                    if let Some(child) = children.get_mut(output.child) {
-                        child.segments.push(id);
+        if let Some(links) = &self.links {
+            let ids = self.linked_ids();
+            for (index, id) in ids.iter().enumerate() {
+                for child in links.children_of(index) {
+                    if let Some(child) = children.get_mut(child) {
+                        child.segments.push(id.clone());
                     }
                 }
             }
-            None => {
-                let ids = write::linked_segment_ids(&self.source, self.routing.children());
-                for (id, census) in ids.iter().zip(&self.assigned.census.segments) {
-                    for (child, &docs) in children.iter_mut().zip(&census.children) {
-                        if docs > 0 {
-                            child.segments.push(id.clone());
-                        }
-                    }
+        }
+        if let Some(map) = &self.map {
+            let ids = write::child_segment_ids(&self.source, map, self.routing.children());
+            for (output, id) in map.groups.iter().flat_map(|group| &group.outputs).zip(ids.into_iter().flatten()) {
+                if let Some(child) = children.get_mut(output.child) {
+                    child.segments.push(id);
                 }
             }
         }
         let sources = SourceLineage::of(&self.source, self.routing.sources())?;
         Ok(PartRecord { sources, census: self.assigned.census.clone(), children })
+    }
+
+    /// Ids under which the source's segments are linked.
+    fn linked_ids(&self) -> Vec<String> {
+        if self.routing.moves() {
+            self.source.segments().iter().map(|segment| segment.id().to_owned()).collect()
+        } else {
+            write::linked_segment_ids(&self.source, self.routing.children())
+        }
     }
 
     /// Compares the source's files with their checksums: what is copied from a damaged file would get a new, valid one.
@@ -169,30 +197,38 @@ impl Part {
         cancel: &Cancel,
     ) -> Result<Written> {
         let (files, shards) = (staging.part(first), self.routing.children());
-        let (segments, reads, notes) = match self.map.take() {
-            Some(map) => {
-                let made = write::rewrite(&self.source, &map, shards, &files, options.threads, progress, cancel)?;
-                (made.segments, Some(made.reads), Vec::new())
+        let (mut segments, mut notes, mut reads) = (Vec::new(), Vec::new(), None);
+        if let Some(links) = self.links.take() {
+            (segments, notes) = if self.routing.moves() {
+                write::link_stays(&self.source, &links, &files, cancel)?
+            } else {
+                write::link(&self.source, &links, shards, &files, progress, cancel)?
+            };
+            if let Some(hashes) = &self.assigned.hashes {
+                write::link_sidecars(&self.source, hashes, &files, &mut segments, cancel)?;
             }
-            None => {
-                let assignment = &self.assigned.assignment;
-                let (mut segments, notes) = write::link(&self.source, assignment, shards, &files, progress, cancel)?;
-                if let Some(hashes) = self.assigned.hashes.take() {
-                    write::link_sidecars(&self.source, &hashes, &files, &mut segments, cancel)?;
-                }
-                (segments, None, notes)
+        }
+        let hashes = self.assigned.hashes.take();
+        if let Some(mut map) = self.map.take() {
+            if let Some(hashes) = hashes {
+                map.carry(hashes);
             }
-        };
+            let made = write::rewrite(&self.source, &map, shards, &files, options.threads, progress, cancel)?;
+            segments.extend(made.segments);
+            reads = Some(made.reads);
+        }
         let mut children = Vec::with_capacity(shards.len());
         let mut sidecars = Vec::new();
         for child in 0..shards.len() {
             let own: Vec<WrittenSegment> = segments.iter().filter(|segment| segment.child == child).cloned().collect();
             staging.add_index_files(first + child, self.source.meta(), &own)?;
-            let bytes = own.iter().flat_map(WrittenSegment::all_files).map(|file| file.len).sum();
+            let files = || own.iter().flat_map(WrittenSegment::all_files);
+            let bytes = files().map(|file| file.len).sum();
+            let new_bytes = files().filter(|file| !file.linked).map(|file| file.len).sum();
             if let Some(dir) = staging.child_dir(first + child) {
                 sidecars.extend(own.iter().filter_map(|segment| Some(dir.join(&segment.sidecar.as_ref()?.name))));
             }
-            children.push((own.len(), bytes));
+            children.push(WrittenChild { segments: own.len(), bytes, new_bytes });
         }
         Ok(Written { children, sidecars, reads, notes })
     }

@@ -9,6 +9,7 @@ use serde::Serialize;
 use super::duplicates::count_distinct;
 use super::hashes::RoutingHashes;
 use super::keys::{KeyFields, KeyReading, KeySpec};
+use super::owners::Assignment;
 use super::placement::{Placement, place};
 use super::problems::{KeyPolicies, KeyProblems, Policy};
 use super::walk::{Walk, Walked};
@@ -17,42 +18,6 @@ use crate::progress::{Cancel, Progress, Stage, Work};
 use crate::route::SplitRouting;
 use crate::source::{HashedBy, Segment, Source};
 use crate::threads;
-
-/// Marks a document that goes to no child: deleted.
-pub const NO_CHILD: u16 = u16::MAX;
-
-/// Per segment and document, the index of its child.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Assignment {
-    num_children: usize,
-    segments: Vec<Vec<u16>>,
-}
-
-impl Assignment {
-    /// `segments`: per source segment, per document, a child index below `num_children`, or [`NO_CHILD`].
-    #[must_use]
-    pub fn new(num_children: usize, segments: Vec<Vec<u16>>) -> Assignment {
-        Assignment { num_children, segments }
-    }
-
-    /// Number of children.
-    #[must_use]
-    pub fn num_children(&self) -> usize {
-        self.num_children
-    }
-
-    /// Child indexes of the documents of a segment.
-    #[must_use]
-    pub fn segment(&self, segment: usize) -> &[u16] {
-        self.segments.get(segment).map_or(&[], Vec::as_slice)
-    }
-
-    /// Documents that go to some child.
-    #[must_use]
-    pub fn num_assigned(&self) -> u64 {
-        self.segments.iter().flatten().filter(|&&child| usize::from(child) < self.num_children).count() as u64
-    }
-}
 
 /// Documents per child of one source segment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, serde::Deserialize)]

@@ -11,8 +11,8 @@
 
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-use super::assignment::{Assignment, NO_CHILD};
 use super::hashes::{RoutingHashes, SegmentHashes};
+use super::owners::{Assignment, NO_CHILD};
 use super::pairs::{NOTHING, Pairs};
 use super::sort::SortKeys;
 use crate::error::{Error, Result};
@@ -166,7 +166,7 @@ impl DocMap {
         max_docs_per_segment: u32,
     ) -> Result<DocMap> {
         let max_docs = max_docs_per_segment.clamp(1, MAX_DOCS_PER_SEGMENT);
-        let live = |index: &usize| source.segments().get(*index).is_some_and(|segment| segment.num_docs() > 0);
+        let live = |index: &usize| assignment.segment(*index).iter().any(|&child| child != NO_CHILD);
         let all: Vec<usize> = (0..source.segments().len()).filter(live).collect();
         let sets: Vec<Vec<usize>> = match mode {
             SegmentMode::One => vec![all],

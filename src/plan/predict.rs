@@ -11,7 +11,7 @@ use tantivy::schema::Field;
 use tantivy::termdict::TermDictionary;
 
 use crate::error::{Error, Result};
-use crate::partition::{Assigned, DocMap, SegmentHashes};
+use crate::partition::{Assigned, Census, DocMap, RoutingHashes, SegmentHashes};
 use crate::source::{Component, Segment, Source, guard, sidecar_bytes};
 
 /// Look-ups per field and group.
@@ -85,11 +85,10 @@ fn add_group(
 }
 
 /// Predicted bytes per child of a link: alive bitsets and hash sidecars.
-pub(crate) fn predict_linked(source: &Source, assigned: &Assigned) -> Vec<u64> {
-    let census = &assigned.census;
+pub(crate) fn predict_linked(source: &Source, census: &Census, hashes: Option<&RoutingHashes>) -> Vec<u64> {
     let mut children = vec![0u64; census.children.len()];
     for (index, (segment, counts)) in source.segments().iter().zip(&census.segments).enumerate() {
-        let hashes = assigned.hashes.as_ref().and_then(|hashes| hashes.segments.get(index));
+        let hashes = hashes.and_then(|hashes| hashes.segments.get(index));
         // One sidecar, whose first name is in the first child; none where the source has it already.
         let first = children.iter_mut().zip(&counts.children).find(|(_, docs)| **docs > 0);
         if let (Some((child, _)), Some(None)) = (first, hashes.map(SegmentHashes::sidecar)) {

@@ -29,7 +29,7 @@ pub use manifest::{
     SourceLineage, StagedChild,
 };
 pub use manifest_file::{published_sidecars, read_child, read_set};
-pub use plan_file::{read_plan_file, write_plan_file};
+pub use plan_file::{read_plan_file, write_plan_file, write_table_file};
 pub use record::{PartRecord, SplitRecord};
 pub use recover::{RecoverAction, RecoverReport, recover};
 pub use removal::Removal;

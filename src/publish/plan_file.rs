@@ -1,6 +1,7 @@
-//! The bytes of a saved plan: written whole or not at all, and distrusted when read.
+//! Files that somebody named, saved plans and tables: written whole or not at all, in nothing's place. Plans are
+//! distrusted when read.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io::{ErrorKind, Read, Write};
 use std::path::Path;
 
@@ -18,9 +19,24 @@ const MAX_LEN: u64 = 256 << 20;
 pub fn write_plan_file(fs: &dyn FileSystem, path: &Path, bytes: &[u8]) -> Result<()> {
     let refuse = |problem: &str| Error::PlanFile { path: path.to_path_buf(), problem: problem.to_owned() };
     let Some(name) = path.file_name() else { return Err(refuse("it names no file")) };
-    let taken = "something stands there already; a plan replaces nothing";
+    write_absent(fs, path, name, bytes, || refuse("something stands there already; a plan replaces nothing"))
+}
+
+/// Writes a table to `path`, where nothing may stand.
+///
+/// # Errors
+/// [`Error::TargetExists`]; [`Error::Usage`] if `path` names no file; [`Error::Io`].
+pub fn write_table_file(fs: &dyn FileSystem, path: &Path, bytes: &[u8]) -> Result<()> {
+    let Some(name) = path.file_name() else {
+        return Err(Error::Usage(format!("--out {} names no file that could be made", path.display())));
+    };
+    write_absent(fs, path, name, bytes, || Error::TargetExists { path: path.to_path_buf() })
+}
+
+/// `taken`: the error if something stands there.
+fn write_absent(fs: &dyn FileSystem, path: &Path, name: &OsStr, bytes: &[u8], taken: impl Fn() -> Error) -> Result<()> {
     if fs.kind(path).map_err(Error::io("look at", path))?.is_some() {
-        return Err(refuse(taken));
+        return Err(taken());
     }
     let mut hidden = OsString::from(".");
     hidden.push(name);
@@ -29,9 +45,9 @@ pub fn write_plan_file(fs: &dyn FileSystem, path: &Path, bytes: &[u8]) -> Result
     let mut file = fs.create(&hidden).map_err(Error::io("create", &hidden))?;
     let written = file.write_all(bytes).map_err(Error::io("write", &hidden));
     let written = written.and_then(|()| file.close().map_err(Error::io("sync", &hidden)));
-    // CRASH: a hidden file beside the plan, which the next run asks to be removed.
+    // CRASH: a hidden file beside it, which the next run asks to be removed.
     let renamed = written.and_then(|()| match fs.rename_noreplace(&hidden, path) {
-        Err(error) if error.kind() == ErrorKind::AlreadyExists => Err(refuse(taken)),
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => Err(taken()),
         other => other.map_err(Error::io("create", path)),
     });
     if renamed.is_err() {

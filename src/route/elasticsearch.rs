@@ -54,11 +54,18 @@ impl Elasticsearch {
         self.routing_factor
     }
 
+    /// The part of the hash space that a document is in: its routing shard, or slot.
+    #[inline]
+    #[must_use]
+    pub fn slot(&self, hash: RoutingHash, partition_offset: i32) -> u32 {
+        floor_mod(hash.wrapping_add(partition_offset), self.number_of_routing_shards)
+    }
+
     /// Shard of a document.
     #[inline]
     #[must_use]
     pub fn shard(&self, hash: RoutingHash, partition_offset: i32) -> ShardNumber {
-        floor_mod(hash.wrapping_add(partition_offset), self.number_of_routing_shards) / self.routing_factor
+        self.slot(hash, partition_offset) / self.routing_factor
     }
 }
 

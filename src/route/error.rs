@@ -224,7 +224,8 @@ pub enum RouteError {
 
     /// All shards of an index at once cannot be changed under the function.
     #[error(
-        "an index under {function} routing cannot be changed as a whole: shards of a ring have documents for many nodes; split its          shards one by one with a ring before and one after"
+        "an index under {function} routing cannot be split or merged as a whole: its shards are as many as the ring has nodes; change the \
+         ring (`ring add`, `ring remove`, `ring reweigh`), and `ring move` takes the index there"
     )]
     WholeTable {
         /// Name of the function.

@@ -8,7 +8,7 @@
 //! | [`ElasticsearchModulo`] | plain modulo | no |
 //! | [`SlotTable`] | a table over scaled modulo's slots | yes: evenly, by weights, by measured loads, or listed slots |
 //! | [`solr::HashRanges`] | ranges of hashes | yes: evenly, at given hashes, around a route key, or along prefixes |
-//! | [`RingTable`] | arcs of a ring | its documents go to whichever nodes own them afterwards |
+//! | [`RingTable`] | arcs of a ring | its documents go to whichever nodes own them afterwards; better all shards together ([`Resize::moved`]) |
 //!
 //! [`routing_hash`] is the hash of all but Solr's; [`solr::composite_id_hash`] and [`solr::plain_id_hash`] are those.
 //! A [`SplitRouting`] says where the documents of one shard go, by arithmetic ([`SplitSpec`]) or by two tables
@@ -24,6 +24,7 @@ mod hash;
 mod hash_table;
 mod jump;
 mod legal;
+mod locate;
 pub mod movement;
 mod rendezvous;
 mod resize;
@@ -42,9 +43,13 @@ pub use function::RoutingFunction;
 pub use hash::{RoutingHash, routing_hash};
 pub use hash_table::{HASHES, HashArc, HashFunction, HashTable, Layout, Share};
 pub use jump::Jump;
+pub use locate::{Cell, Location};
 pub use rendezvous::Rendezvous;
 pub use resize::{IndexRouting, Operation, Resize};
-pub use ring::{Collision, CollisionRule, Ketama, Node, PlannedRing, Ring, RingError, RingTable, ketama_hash};
+pub use ring::{
+    Collision, CollisionRule, DEFAULT_TOKENS_PER_NODE, Ketama, Node, PlannedRing, Ring, RingError, RingTable,
+    ketama_hash,
+};
 pub use router::Router;
 pub use slots::{Arrangement, MAX_SLOTS, SlotError, SlotLoads, SlotTable};
 pub use split::{MAX_CHILDREN, SplitRouting, SplitSpec};

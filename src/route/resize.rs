@@ -108,6 +108,8 @@ pub enum Operation {
     Merge,
     /// Every shard becomes one (Elasticsearch's `_clone`).
     Clone,
+    /// Documents move between shards, from one table to another.
+    Move,
 }
 
 impl Operation {
@@ -118,6 +120,7 @@ impl Operation {
             Operation::Split => "split",
             Operation::Merge => "merge",
             Operation::Clone => "clone",
+            Operation::Move => "move",
         }
     }
 }

@@ -105,6 +105,19 @@ impl SplitRouting {
         self.tables.as_ref()
     }
 
+    /// Whether documents move between shards that stay: see [`TableSplit::moved`].
+    #[must_use]
+    pub fn moves(&self) -> bool {
+        self.tables.as_ref().is_some_and(TableSplit::moves)
+    }
+
+    /// Whether the child with index `child` is the very shard with index `source`: a document of that shard stays there.
+    #[must_use]
+    pub fn stays(&self, source: usize, child: usize) -> bool {
+        let source = self.sources.get(source);
+        source.is_some() && source == self.children.get(child)
+    }
+
     /// Checks `spec`.
     ///
     /// # Errors

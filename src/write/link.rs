@@ -6,7 +6,8 @@
 //!
 //! Invariants: a linked file *is* the source's file, so it is never opened for writing and its mode never changed. The
 //! source's own `.del` files are not linked: bitsets are always written anew, and clear the bits of documents that were
-//! deleted already. Where linking is impossible (another file system, protected links, too many links) bytes are copied,
+//! deleted already. Where documents move between shards ([`link_stays`]), each shard's segments are linked into the child
+//! with its own number only, under their own names. Where linking is impossible (another file system, protected links, too many links) bytes are copied,
 //! checked against the footer's checksum, and the notes say so.
 //!
 //! Cost: two passes over the assignment for up to 32 children, one more for every further 32; memory one bit per
@@ -50,17 +51,32 @@ pub fn link(
     cancel: &Cancel,
 ) -> Result<(Vec<WrittenSegment>, Vec<String>)> {
     progress.begin(Stage::Write, Work::bytes(source.num_bytes()));
-    let mut job = Linker { source, files, cancel, written: Vec::new(), copies: BTreeMap::new() };
+    let mut job = Linker { source, files, cancel, all: true, written: Vec::new(), copies: BTreeMap::new() };
     let ids = linked_segment_ids(source, shards);
     for ((index, segment), id) in source.segments().iter().enumerate().zip(&ids) {
         job.segment((index, segment, id), assignment.segment(index), assignment.num_children())?;
         progress.advance(Stage::Write, Work::bytes(segment.num_bytes()));
     }
     progress.end(Stage::Write);
-    let mut written = job.written;
-    written.sort_by_key(|segment| segment.child);
-    let notes = job.copies.into_iter().map(|(reason, copies)| copies.note(&reason)).collect();
-    Ok((written, notes))
+    Ok(job.finish())
+}
+
+/// Links every segment of `source` into the one child that keeps documents of it; `assignment` has these documents and no
+/// others. Returns segments and notes as [`link`] does.
+///
+/// # Errors
+/// Those of [`link`], but that documents may be left out.
+pub fn link_stays(
+    source: &Source,
+    assignment: &Assignment,
+    files: &dyn ChildFiles,
+    cancel: &Cancel,
+) -> Result<(Vec<WrittenSegment>, Vec<String>)> {
+    let mut job = Linker { source, files, cancel, all: false, written: Vec::new(), copies: BTreeMap::new() };
+    for (index, segment) in source.segments().iter().enumerate() {
+        job.segment((index, segment, segment.id()), assignment.segment(index), assignment.num_children())?;
+    }
+    Ok(job.finish())
 }
 
 /// A file of the source without a byte of its body read: length, and the CRC-32 of the whole file as its footer says.
@@ -106,11 +122,20 @@ struct Linker<'a> {
     source: &'a Source,
     files: &'a dyn ChildFiles,
     cancel: &'a Cancel,
+    /// Whether every live document must go to some child.
+    all: bool,
     written: Vec<WrittenSegment>,
     copies: BTreeMap<String, Copies>,
 }
 
 impl Linker<'_> {
+    /// The segments by child, and notes.
+    fn finish(self) -> (Vec<WrittenSegment>, Vec<String>) {
+        let mut written = self.written;
+        written.sort_by_key(|segment| segment.child);
+        (written, self.copies.into_iter().map(|(reason, copies)| copies.note(&reason)).collect())
+    }
+
     /// Links a segment, with its index and the id that it gets, into all children that own documents of it.
     fn segment(
         &mut self,
@@ -157,7 +182,7 @@ impl Linker<'_> {
         Ok(())
     }
 
-    /// Documents by child; every live document must have one, and no other may.
+    /// Documents by child; every live document must have one, unless some may be left out, and no other may.
     fn count(&self, segment: &Segment, docs: &[u16], num_children: usize) -> Result<Vec<u32>> {
         let mut owned = vec![0u32; num_children];
         let mut resurrected = 0u64;
@@ -169,7 +194,8 @@ impl Linker<'_> {
         }
         let children: u64 = owned.iter().map(|&count| u64::from(count)).sum();
         let live = u64::from(segment.num_docs());
-        if docs.len() != segment.max_doc() as usize || children != live || resurrected > 0 {
+        let complete = if self.all { children == live } else { children <= live };
+        if docs.len() != segment.max_doc() as usize || !complete || resurrected > 0 {
             return Err(Error::Census { path: segment.path().to_path_buf(), live, children });
         }
         Ok(owned)

@@ -18,7 +18,7 @@ mod rewrite;
 mod sidecar;
 mod store;
 
-pub use link::{link, source_file};
+pub use link::{link, link_stays, source_file};
 pub use meta::{child_segment_id, child_segment_ids, linked_segment_ids, managed_json, meta_json};
 pub use output::{ChildFiles, Linked, OutputFile, SyncBehind, WrittenFile, WrittenSegment};
 pub use rewrite::{Rewritten, SourceReads, check, rewrite};

@@ -73,7 +73,8 @@ pub fn build(name: &str, dir: &Path, segments: usize) -> bool {
     true
 }
 
-fn convert(schema: &Schema, document: &Value) -> TantivyDocument {
+/// A document of a corpus as tantivy takes it.
+pub fn convert(schema: &Schema, document: &Value) -> TantivyDocument {
     let field = |name: &str| schema.get_field(name).unwrap();
     let text = |name: &str| document.get(name).and_then(Value::as_str);
     let mut doc = TantivyDocument::new();

@@ -1,4 +1,4 @@
-//! A merge and a split of a whole index are failed and killed at every single step: the target is whole or absent,
+//! A merge, a split and a move of a whole index are failed and killed at every single step: the target is whole or absent,
 //! `recover` tidies up, and a second run gives the same set.
 
 use std::path::{Path, PathBuf};
@@ -10,10 +10,12 @@ use shardsplit::plan::Method;
 use shardsplit::progress::{Cancel, Silent};
 use shardsplit::publish::{Fault, FaultyFs, FileSystem, RealFs, RecoverAction, recover};
 use shardsplit::report::IndexReport;
+use shardsplit::route::{Node, RingTable, RoutingFunction, RoutingTable};
 use shardsplit::verify::VerifyLevel;
 
 use super::{Bench, small};
 use crate::linked::tree;
+use crate::rings;
 
 type Tree = std::collections::BTreeMap<String, String>;
 
@@ -29,7 +31,14 @@ struct Target {
 
 impl Target {
     fn new(change: Change) -> Target {
-        let bench = Bench::with_shards(&small(), 2);
+        let bench = match change {
+            Change::Move => {
+                let bench = Bench::new(&small(), RoutingFunction::Elasticsearch, 12, 1);
+                rings::split(&bench.path("one/0"), &bench.path("index"), &two_nodes(), Method::Rewrite);
+                bench
+            }
+            _ => Bench::with_shards(&small(), 2),
+        };
         let place = bench.path("place");
         std::fs::create_dir(&place).unwrap();
         let mut target = Target { bench, place, change, untouched: Tree::new(), whole: Tree::new(), steps: Vec::new() };
@@ -52,6 +61,10 @@ impl Target {
         // One thread: steps come in one order. Verification takes none, and other tests look at it.
         (job.threads, job.verify) = (1, VerifyLevel::Counts);
         job.method = if matches!(self.change, Change::Merge { .. }) { Method::Rewrite } else { Method::Link };
+        if self.change == Change::Move {
+            let three = two_nodes().add(Node::new("c", 1, 2)).unwrap();
+            job.to = Some(Box::new(RoutingTable::Ring(three)));
+        }
         let fs: Arc<dyn FileSystem> = Arc::new(fs.clone());
         job.prepare_on(fs, &Silent, &Cancel::new())?.execute(&Silent, &Cancel::new())
     }
@@ -86,9 +99,22 @@ fn recover_at(fs: &dyn FileSystem, out: &Path, context: &str) -> RecoverAction {
     report.action
 }
 
+fn two_nodes() -> RingTable {
+    rings::planned(&[("a", 1), ("b", 1)])
+}
+
 #[test]
 fn at_every_step_the_new_index_is_whole_or_absent_and_recover_tidies_up() {
-    for change in [Change::Merge { into: 1 }, Change::Split { into: 2, number_of_routing_shards: None }] {
+    at_every_step(&[Change::Merge { into: 1 }, Change::Split { into: 2, number_of_routing_shards: None }]);
+}
+
+#[test]
+fn at_every_step_of_a_move_the_next_generation_is_whole_or_absent_and_the_old_one_stands() {
+    at_every_step(&[Change::Move]);
+}
+
+fn at_every_step(changes: &[Change]) {
+    for &change in changes {
         let target = Target::new(change);
         let publishing = target.steps.iter().rposition(|step| step.starts_with("rename ")).unwrap();
         let routing = target.steps.iter().position(|step| step.contains("routing.json")).unwrap();

@@ -7,11 +7,12 @@ use shardsplit::partition::KeySpec;
 use shardsplit::publish::{RoutingFile, index_of_shard};
 use shardsplit::route::solr::{HashRange, HashRanges, Rounding, ShardRange};
 use shardsplit::route::{
-    RouteError, RoutingFunction, RoutingTable, ShardNumber, SlotTable, default_number_of_routing_shards,
+    IndexRouting, RouteError, Router, RoutingFunction, RoutingTable, ShardNumber, SlotTable,
+    default_number_of_routing_shards,
 };
 
 use super::{TableArgs, function, refuse_others, usage};
-use crate::cli::args::{RoutingArgs, key_spec};
+use crate::cli::args::{Routing, RoutingArgs, key_spec};
 
 /// Largest table file that is read, in bytes.
 const MAX_TABLE: u64 = 256 << 20;
@@ -97,6 +98,51 @@ pub(crate) fn place(routing: &RoutingArgs, tables: &TableArgs, beside: Option<&B
     }
     let shard = routing.source_shard.unwrap_or(0);
     Ok(Some(Place { table, shard, partition_size: routing.routing_partition_size.unwrap_or(1) }))
+}
+
+/// From hash to shard, the shard that is meant, and routing_partition_size: as flags say, or the routing file beside the
+/// shard, or a table.
+pub(crate) fn router(
+    routing: &RoutingArgs,
+    tables: &TableArgs,
+    beside: Option<&Beside>,
+) -> Result<(Router, ShardNumber, u32)> {
+    Ok(match place(routing, tables, beside)? {
+        Some(Place { table, shard, partition_size }) => (Router::Table(table.into()), shard, partition_size),
+        None => formula(routing, beside)?,
+    })
+}
+
+/// Elasticsearch's functions, by flags, and else as the routing file beside the shard says.
+fn formula(flags: &RoutingArgs, beside: Option<&Beside>) -> Result<(Router, ShardNumber, u32)> {
+    let recorded = beside.map(|beside| beside.file.routing());
+    let Some(number_of_shards) = flags.source_shards.or(recorded.map(|routing| routing.number_of_shards)) else {
+        return Err(Error::Usage(
+            "--source-shards is missing: every document belongs to the only shard of an index; say how many shards the index has \
+             and, with --source-shard, which of them this is"
+                .to_owned(),
+        ));
+    };
+    let function =
+        flags.routing.map(Routing::function).or(recorded.map(|routing| routing.function)).unwrap_or_default();
+    let shard = flags.source_shard.or(beside.map(|beside| beside.shard)).unwrap_or(0);
+    if shard >= number_of_shards {
+        return Err(Error::Usage(format!(
+            "--source-shard {shard} does not exist in an index of {number_of_shards} shards"
+        )));
+    }
+    let routing_shards =
+        flags.number_of_routing_shards.or(recorded.and_then(|routing| routing.number_of_routing_shards));
+    let routing = IndexRouting {
+        function,
+        number_of_shards,
+        number_of_routing_shards: routing_shards.or_else(|| Some(default_number_of_routing_shards(number_of_shards))),
+        routing_partition_size: flags
+            .routing_partition_size
+            .or(recorded.map(|routing| routing.routing_partition_size))
+            .unwrap_or(1),
+    };
+    Ok((routing.router()?, shard, routing.routing_partition_size))
 }
 
 /// What the routing file beside the shard says.
@@ -206,7 +252,7 @@ fn refuse_numbers(routing: &RoutingArgs, file: &str) -> Result<()> {
     }
 }
 
-pub(super) fn read_table<T: serde::de::DeserializeOwned>(path: &Path) -> Result<T> {
+pub(crate) fn read_table<T: serde::de::DeserializeOwned>(path: &Path) -> Result<T> {
     use std::io::Read;
 
     let unreadable = |source| Error::Unreadable { operation: "read", path: path.to_path_buf(), source };

@@ -16,7 +16,7 @@ use crate::source::{LockMode, acquire};
 use crate::threads;
 use crate::verify::{Finding, FindingKind, Grade, Ownership, SAMPLE, VerifyJob, VerifyLevel, VerifyReport, verify};
 
-/// A set of shards, and the index that it was made from by a split, a merge or a clone. The routing files of both say which
+/// A set of shards, and the index that it was made from by a split, a merge, a clone or a move. The routing files of both say which
 /// shards belong together.
 #[derive(Clone, Debug)]
 pub struct IndexVerifyJob {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::{IndexJob, Inner, PartJob, open_part};
 use crate::error::{Error, Result};
-use crate::job::part::{Options, Part, Written};
+use crate::job::part::{Options, Part, Written, WrittenChild};
 use crate::job::timed;
 use crate::plan::IndexPlan;
 use crate::progress::{Cancel, Progress, Stage, Work};
@@ -191,8 +191,10 @@ impl Outcome {
     fn add(&mut self, part: &PartJob, done: Done) {
         let Done { written, verified, .. } = done;
         let docs = part.record.census.children.iter();
-        for ((child, (segments, bytes)), &docs) in part.record.children.iter().zip(written.children).zip(docs) {
-            self.children.push(ChildReport { shard: child.shard, path: PathBuf::new(), docs, segments, bytes });
+        for ((child, written), &docs) in part.record.children.iter().zip(written.children).zip(docs) {
+            let WrittenChild { segments, bytes, new_bytes } = written;
+            let (shard, path) = (child.shard, PathBuf::new());
+            self.children.push(ChildReport { shard, path, docs, segments, bytes, new_bytes });
         }
         if let Some(reads) = &written.reads {
             self.reads.get_or_insert_default().add(reads);

@@ -1,15 +1,17 @@
 //! Planning a whole index: part by part, each opened and let go of again.
 
+use std::collections::BTreeMap;
+
 use super::pin::Pin;
 use super::{IndexJob, open_part};
 use crate::error::{Error, Result};
 use crate::job::outlook;
 use crate::job::part::{Options, Part};
 use crate::partition::{KeyPolicies, KeyReading, Policy};
-use crate::plan::{IndexPlan, PlannedChild, PlannedPart};
+use crate::plan::{IndexPlan, PlannedChild, PlannedMove, PlannedPart};
 use crate::progress::{Cancel, Progress};
 use crate::publish::{IndexDirectory, PartRecord};
-use crate::route::{Resize, SplitRouting};
+use crate::route::{Operation, Resize, ShardNumber, SplitRouting};
 use crate::source::Meta;
 
 /// A part that waits for its turn.
@@ -50,7 +52,7 @@ pub(super) fn plan_of(
         warnings.extend(notes);
     }
     children.sort_by_key(|child| child.shard);
-    warnings.extend(outlook::warnings(&children, options));
+    warnings.extend(outlook::warnings(&children, options, resize.operation() == Operation::Move));
     IndexPlan {
         operation: resize.operation(),
         source: job.source.clone(),
@@ -103,12 +105,50 @@ pub(super) fn plan_part(
             children: routing.children().to_vec(),
             census: part.assigned.census.clone(),
             source_bytes: part.source.num_bytes(),
+            moves: moves(&part),
         },
         children: part.predict()?,
         readings: part.assigned.readings.clone(),
-        notes: part.source.notes().to_vec(),
+        notes: part.source.notes().iter().cloned().chain(hidden(&part)).collect(),
     };
     Ok((PartJob { routing: routing.clone(), options, record, pin }, planned))
+}
+
+/// Documents that go from one shard to another, where shards stay.
+fn moves(part: &Part) -> Vec<PlannedMove> {
+    let (routing, census) = (&part.routing, &part.assigned.census);
+    if !routing.moves() {
+        return Vec::new();
+    }
+    let mut moves: BTreeMap<(ShardNumber, ShardNumber), u64> = BTreeMap::new();
+    for (segment, census) in part.source.segments().iter().zip(&census.segments) {
+        for (child, &docs) in census.children.iter().enumerate().filter(|(_, docs)| **docs > 0) {
+            let (from, to) = (routing.sources().get(segment.origin()), routing.children().get(child));
+            if let (Some(&from), Some(&to), false) = (from, to, routing.stays(segment.origin(), child)) {
+                *moves.entry((from, to)).or_default() += docs;
+            }
+        }
+    }
+    moves.into_iter().map(|((from, to), docs)| PlannedMove { from, to, docs }).collect()
+}
+
+/// That most documents of the segments which are linked belong to no shard any more.
+fn hidden(part: &Part) -> Option<String> {
+    part.links.as_ref().filter(|_| part.routing.moves())?;
+    let (mut docs, mut live) = (0, 0);
+    for (segment, census) in part.source.segments().iter().zip(&part.assigned.census.segments) {
+        let children = census.children.iter().enumerate();
+        let stay: u64 =
+            children.filter(|(child, _)| part.routing.stays(segment.origin(), *child)).map(|(_, docs)| docs).sum();
+        if stay > 0 {
+            (docs, live) = (docs + u64::from(segment.max_doc()), live + stay);
+        }
+    }
+    (docs > 2 * live).then(|| {
+        format!(
+            "of {docs} documents in segments that are linked {live} stay, and the others are hidden: --method rewrite leaves them behind"
+        )
+    })
 }
 
 /// A policy's shard must be one that the job makes.

@@ -5,11 +5,9 @@ use super::columns::{ByColumn, Placed};
 use super::positions;
 use super::queries::Queries;
 use crate::error::{Error, Result};
-use crate::partition::assignment::{
-    Assigned, Assigning, Assignment, Census, SegmentCensus, check_census, policy_child,
-};
+use crate::partition::assignment::{Assigned, Assigning, Census, SegmentCensus, check_census, policy_child};
 use crate::partition::problems::{DocAddress, KeyProblems};
-use crate::partition::{KeyReading, NO_CHILD};
+use crate::partition::{Assignment, KeyReading, NO_CHILD};
 use crate::progress::{Cancel, Progress, Stage, Work};
 use crate::source::{Component, Segment, Source, guard};
 use crate::threads;

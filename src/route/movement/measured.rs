@@ -70,28 +70,54 @@ pub struct Measured {
 ///
 /// Both tables must read the hash that the samples carry.
 pub fn measure(before: &dyn HashTable, after: &dyn HashTable, samples: impl IntoIterator<Item = Sample>) -> Measured {
-    let shards = before.shards().into_iter().chain(after.shards());
-    let mut measured =
-        Measured { nodes: shards.map(|shard| (shard, NodeLoad::default())).collect(), ..Measured::default() };
+    let mut measured = Measured::between(before, after);
     for sample in samples {
-        let (from, to) = (before.shard(sample.hash), after.shard(sample.hash));
-        let load = Load { docs: sample.docs, bytes: sample.bytes };
-        let giver = measured.nodes.entry(from).or_default();
-        giver.before.grow(load);
-        if from != to {
-            giver.leaving.grow(load);
-            measured.flows.entry((from, to)).or_default().grow(load);
-        }
-        let getter = measured.nodes.entry(to).or_default();
-        getter.after.grow(load);
-        if from != to {
-            getter.arriving.grow(load);
-        }
+        measured.add(
+            before.shard(sample.hash),
+            after.shard(sample.hash),
+            Load { docs: sample.docs, bytes: sample.bytes },
+        );
     }
     measured
 }
 
 impl Measured {
+    /// Of no document yet.
+    #[must_use]
+    pub fn between(before: &dyn HashTable, after: &dyn HashTable) -> Measured {
+        let shards = before.shards().into_iter().chain(after.shards());
+        Measured { nodes: shards.map(|shard| (shard, NodeLoad::default())).collect(), ..Measured::default() }
+    }
+
+    /// Counts what is in shard `from` before and in shard `to` after.
+    pub fn add(&mut self, from: ShardNumber, to: ShardNumber, load: Load) {
+        let giver = self.nodes.entry(from).or_default();
+        giver.before.grow(load);
+        if from != to {
+            giver.leaving.grow(load);
+            self.flows.entry((from, to)).or_default().grow(load);
+        }
+        let getter = self.nodes.entry(to).or_default();
+        getter.after.grow(load);
+        if from != to {
+            getter.arriving.grow(load);
+        }
+    }
+
+    /// Adds what was measured elsewhere between the same tables.
+    pub fn append(&mut self, other: &Measured) {
+        for (&pair, &load) in &other.flows {
+            self.flows.entry(pair).or_default().grow(load);
+        }
+        for (&shard, more) in &other.nodes {
+            let node = self.nodes.entry(shard).or_default();
+            node.before.grow(more.before);
+            node.after.grow(more.after);
+            node.leaving.grow(more.leaving);
+            node.arriving.grow(more.arriving);
+        }
+    }
+
     /// What moves, by shard before and shard after, ascending.
     pub fn flows(&self) -> impl Iterator<Item = MeasuredFlow> + '_ {
         self.flows.iter().map(|(&(from, to), &load)| MeasuredFlow { from, to, load })

@@ -37,16 +37,38 @@ impl Resize {
         Resize::by_tables(Operation::Clone, before, tables::clone_all(before, partition_size)?)
     }
 
-    /// [`Resize::between`] two tables: any shards may have been split, or have gone together.
+    /// From one table to another: a shard keeps the documents that it has under both, and gets the others that it has
+    /// afterwards from any shard. One part, of all shards.
     ///
     /// # Errors
-    /// [`RouteError::OtherTable`], [`RouteError::Unrelated`].
+    /// [`RouteError::OtherTable`]; those of [`TableSplit::moved`].
+    pub fn moved(
+        before: &Arc<RoutingTable>,
+        after: &Arc<RoutingTable>,
+        partition_size: u32,
+    ) -> Result<Resize, RouteError> {
+        let part = TableSplit::moved(Arc::clone(before), Arc::clone(after), partition_size)?;
+        Resize::by_tables(Operation::Move, before, vec![part])
+    }
+
+    /// [`Resize::between`] two tables: any shards may have been split, or have gone together; from ring to ring, and where
+    /// several shards share their documents out among several, they have moved.
+    ///
+    /// # Errors
+    /// [`RouteError::OtherTable`].
     pub fn between_tables(
         before: &Arc<RoutingTable>,
         after: &Arc<RoutingTable>,
         partition_size: u32,
     ) -> Result<Resize, RouteError> {
-        let parts = tables::related(before, after, partition_size)?;
+        let rings = matches!((&**before, &**after), (RoutingTable::Ring(_), RoutingTable::Ring(_)));
+        if rings && before != after {
+            return Resize::moved(before, after, partition_size);
+        }
+        let parts = match tables::related(before, after, partition_size) {
+            Err(RouteError::Unrelated { .. }) => return Resize::moved(before, after, partition_size),
+            related => related?,
+        };
         let operation = if parts.iter().any(|part| part.children().len() > 1) {
             Operation::Split
         } else if parts.iter().any(|part| part.sources().len() > 1) {

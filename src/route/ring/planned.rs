@@ -175,6 +175,12 @@ impl PlannedRing {
         wanted(&self.nodes).into_iter().map(Share::of_hashes).collect()
     }
 
+    /// The token that a hash belongs to.
+    #[must_use]
+    pub fn token(&self, hash: RoutingHash) -> u32 {
+        self.points.point(self.points.place(hash)).unwrap_or_default()
+    }
+
     /// Shard of a hash.
     #[inline]
     #[must_use]
@@ -216,7 +222,7 @@ fn points(circle: &Circle, nodes: &[Node]) -> Points {
 }
 
 /// 2^32 hashes by weight: rounded down, and the hashes that remain to the largest fractions, the first node first.
-fn wanted(nodes: &[Node]) -> Vec<u64> {
+pub(super) fn wanted(nodes: &[Node]) -> Vec<u64> {
     let total: u64 = nodes.iter().map(|node| u64::from(node.weight)).sum::<u64>().max(1);
     let part = |node: &Node| HASHES * u64::from(node.weight);
     let mut wanted: Vec<u64> = nodes.iter().map(|node| part(node) / total).collect();

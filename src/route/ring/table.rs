@@ -115,6 +115,27 @@ impl RingTable {
         }
     }
 
+    /// The node that holds a shard.
+    #[must_use]
+    pub fn node(&self, shard: ShardNumber) -> Option<&Node> {
+        self.nodes().iter().find(|node| node.shard == shard)
+    }
+
+    /// Points or tokens, ascending, each with the shard that owns it.
+    #[must_use]
+    pub fn points(&self) -> Vec<(u32, ShardNumber)> {
+        match self {
+            RingTable::Ring(ring) => ring.points().collect(),
+            RingTable::Planned(ring) => ring.tokens().collect(),
+        }
+    }
+
+    /// The share that each node's weight asks for, to one hash, in the order of [`RingTable::nodes`].
+    #[must_use]
+    pub fn wanted_shares(&self) -> Vec<Share> {
+        super::planned::wanted(self.nodes()).into_iter().map(Share::of_hashes).collect()
+    }
+
     /// Exact share of each node, in the order of [`RingTable::nodes`].
     #[must_use]
     pub fn shares(&self) -> Vec<Share> {

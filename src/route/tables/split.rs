@@ -1,7 +1,9 @@
-//! What becomes of one shard, or of several that go together, under two tables.
+//! What becomes of one shard, of several that go together, or of all shards of an index, under two tables.
 //!
 //! Input: the table of the index before and after, and the source shards. Output: a checked [`TableSplit`]: the children
-//! are the shards that have hashes of the sources afterwards. JSON is the four fields, and is checked when it is read.
+//! are the shards that have hashes of the sources afterwards. Where all shards are taken from one table to another
+//! ([`TableSplit::moved`]), a shard keeps the documents that it has under both, and gets others from any shard. JSON is the
+//! fields of [`Form`], and is checked when it is read.
 
 use std::sync::Arc;
 
@@ -21,6 +23,8 @@ pub struct TableSplit {
     routing_partition_size: u32,
     /// Children that have hashes of other shards too.
     shared: Vec<ShardNumber>,
+    /// All shards of the index: documents move between them.
+    moves: bool,
 }
 
 /// What stands in JSON.
@@ -31,6 +35,8 @@ struct Form {
     routing_partition_size: u32,
     before: RoutingTable,
     after: RoutingTable,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    moves: bool,
 }
 
 impl From<TableSplit> for Form {
@@ -40,6 +46,7 @@ impl From<TableSplit> for Form {
             routing_partition_size: split.routing_partition_size,
             before: Arc::unwrap_or_clone(split.before),
             after: Arc::unwrap_or_clone(split.after),
+            moves: split.moves,
         }
     }
 }
@@ -48,7 +55,15 @@ impl TryFrom<Form> for TableSplit {
     type Error = RouteError;
 
     fn try_from(form: Form) -> Result<TableSplit, RouteError> {
-        TableSplit::new(Arc::new(form.before), Arc::new(form.after), form.sources, form.routing_partition_size)
+        let (before, after, size) = (Arc::new(form.before), Arc::new(form.after), form.routing_partition_size);
+        if !form.moves {
+            return TableSplit::new(before, after, form.sources, size);
+        }
+        let split = TableSplit::moved(before, after, size)?;
+        match split.sources.iter().find(|shard| !form.sources.contains(shard)) {
+            None => Ok(split),
+            Some(&shard) => Err(RouteError::TableSource { shard, known: form.sources }),
+        }
     }
 }
 
@@ -59,6 +74,33 @@ impl TableSplit {
     /// [`RouteError::OtherTable`], [`RouteError::TableSource`], [`RouteError::Children`], [`RouteError::TableMerge`],
     /// [`RouteError::PartitionSize`], [`RouteError::TablePartition`].
     pub fn new(
+        before: Arc<RoutingTable>,
+        after: Arc<RoutingTable>,
+        sources: Vec<ShardNumber>,
+        routing_partition_size: u32,
+    ) -> Result<TableSplit, RouteError> {
+        let split = TableSplit::between(before, after, sources, routing_partition_size)?;
+        if split.sources.len() > 1 && split.children.len() > 1 {
+            return Err(RouteError::TableMerge { sources: split.sources, children: split.children });
+        }
+        Ok(split)
+    }
+
+    /// All shards of an index from one table to another.
+    ///
+    /// # Errors
+    /// [`RouteError::OtherTable`], [`RouteError::Children`], [`RouteError::PartitionSize`], [`RouteError::TablePartition`].
+    pub fn moved(
+        before: Arc<RoutingTable>,
+        after: Arc<RoutingTable>,
+        routing_partition_size: u32,
+    ) -> Result<TableSplit, RouteError> {
+        let sources = before.shards();
+        let split = TableSplit::between(before, after, sources, routing_partition_size)?;
+        Ok(TableSplit { moves: true, ..split })
+    }
+
+    fn between(
         before: Arc<RoutingTable>,
         after: Arc<RoutingTable>,
         sources: Vec<ShardNumber>,
@@ -83,9 +125,6 @@ impl TableSplit {
         if children.is_empty() || children.len() > MAX_CHILDREN as usize {
             return Err(RouteError::Children { into: u32::try_from(children.len()).unwrap_or(u32::MAX) });
         }
-        if sources.len() > 1 && children.len() > 1 {
-            return Err(RouteError::TableMerge { sources, children });
-        }
         let mut shared: Vec<ShardNumber> = pairs
             .iter()
             .filter(|(from, to)| !own(from) && children.binary_search(to).is_ok())
@@ -93,7 +132,7 @@ impl TableSplit {
             .collect();
         shared.sort_unstable();
         shared.dedup();
-        Ok(TableSplit { before, after, sources, children, routing_partition_size, shared })
+        Ok(TableSplit { before, after, sources, children, routing_partition_size, shared, moves: false })
     }
 
     /// The table of the index that the sources are shards of.
@@ -126,6 +165,12 @@ impl TableSplit {
         self.routing_partition_size
     }
 
+    /// Whether all shards of an index are taken from one table to the other: what a shard has under both stays there.
+    #[must_use]
+    pub fn moves(&self) -> bool {
+        self.moves
+    }
+
     /// Shards of the index afterwards that are no children: they stay as they are, or get documents of other shards only.
     #[must_use]
     pub fn others(&self) -> Vec<ShardNumber> {
@@ -140,7 +185,7 @@ impl TableSplit {
         if !self.shared.is_empty() {
             warnings.push(format!(
                 "{} documents of other shards too; what is made here holds those of {} only: merge it with the others' \
-                 before it is searched",
+                 before it is searched (from ring to ring `ring move` takes all shards at once)",
                 named(&self.shared, "shard", "gets", "get"),
                 named(&self.sources, "shard", "", "").trim_end()
             ));

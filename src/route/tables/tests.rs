@@ -8,8 +8,8 @@ use super::*;
 use crate::route::slots::SlotTable;
 use crate::route::solr::{HashRanges, PrefixHistogram, Rounding, SplitFuzz};
 use crate::route::{
-    HashTable, Layout, Node, PlannedRing, Resize, RingTable, RouteError, RoutingHash, STRAY, ShardNumber, SplitRouting,
-    routing_hash,
+    HashTable, Layout, Node, Operation, PlannedRing, Resize, RingTable, RouteError, RoutingHash, STRAY, ShardNumber,
+    SplitRouting, routing_hash,
 };
 
 fn slots(owners: &[ShardNumber]) -> RoutingTable {
@@ -165,12 +165,45 @@ fn whole_indexes_are_cut_joined_and_related_part_by_part() {
     assert!(matches!(Resize::split_table(&ring, 1, 2), Err(RouteError::WholeTable { .. })));
     assert!(matches!(Resize::merge_table(&ring, 1, 1), Err(RouteError::WholeTable { .. })));
     assert_eq!(Resize::clone_table(&ring, 1).unwrap().parts().len(), 3);
-    let crossed = Resize::between_tables(&Arc::new(slots(&[0, 0, 1, 1])), &Arc::new(slots(&[0, 1, 1, 0])), 1);
-    assert!(matches!(crossed, Err(RouteError::Unrelated { .. })));
+    let crossed = Resize::between_tables(&Arc::new(slots(&[0, 0, 1, 1])), &Arc::new(slots(&[0, 1, 1, 0])), 1).unwrap();
+    assert_eq!((crossed.operation(), crossed.parts().len()), (Operation::Move, 1));
     // One shard is split while two others go together.
     let both = Resize::between_tables(&Arc::new(slots(&[0, 0, 1, 2])), &Arc::new(slots(&[3, 4, 5, 5])), 1).unwrap();
     let parts: Vec<_> = both.parts().iter().map(|part| (part.sources().to_vec(), part.children().to_vec())).collect();
     assert_eq!(parts, [(vec![0], vec![3, 4]), (vec![1, 2], vec![5])]);
+}
+
+#[test]
+fn from_ring_to_ring_all_shards_go_together_and_keep_what_they_have_under_both() {
+    for (before, after) in [(ring(3), ring(4)), (ring(4), ring(3)), (ring(1), ring(2))] {
+        let (before, after) = (Arc::new(before), Arc::new(after));
+        let resize = Resize::between_tables(&before, &after, 1).unwrap();
+        assert_eq!(resize, Resize::moved(&before, &after, 1).unwrap());
+        let [part] = resize.parts() else { panic!("one part") };
+        assert!(part.moves());
+        assert_eq!((part.sources(), part.children()), (before.shards().as_slice(), after.shards().as_slice()));
+        let split = part.tables().unwrap();
+        check(split, &edges(&[&before, &after]));
+        for hash in edges(&[&before, &after]) {
+            let (from, to) = (before.shard(hash, 0), after.shard(hash, 0));
+            let source = part.sources().binary_search(&from).unwrap();
+            let child = part.child_from(source, hash, 0).unwrap();
+            assert_eq!(part.stays(source, child), from == to);
+            for other in (0..part.sources().len()).filter(|other| *other != source) {
+                let refused = part.child_from(other, hash, 0);
+                assert!(part.sources().len() == 1 || refused == Err(from));
+            }
+        }
+        let json = serde_json::to_value(split).unwrap();
+        assert_eq!(json["moves"], true);
+        assert_eq!(serde_json::from_value::<TableSplit>(json.clone()).unwrap(), *split);
+        let mut fewer = json;
+        fewer["sources"] = serde_json::json!([]);
+        assert!(serde_json::from_value::<TableSplit>(fewer).is_err());
+    }
+    // What splits one shard says nothing of moves, and is read as before.
+    let alone = serde_json::to_value(spec(ring(2), 0, Cut::To(ring(3))).resolve(None).unwrap()).unwrap();
+    assert_eq!(alone.get("moves"), None);
 }
 
 #[test]

@@ -67,6 +67,7 @@ pub(in crate::verify) fn compare(
             }
         });
     }
+    let moved = routed.and_then(|routed| stay_first(job, routed, &views, &contents));
     let mut totals = tokens::Totals::of_source(job.source, &contents);
     let source_contents = keep_lanes.then_some(contents);
     if source_sound {
@@ -148,7 +149,10 @@ pub(in crate::verify) fn compare(
         report.checks.push(Check::Order);
         for (at, (found, index)) in found.iter().zip(routed.indexes).enumerate() {
             let (Some(found), Some(wanted)) = (found, index.and_then(|index| wanted.get(index))) else { continue };
-            let (suspect, order) = (found.set != wanted.set, found.set == wanted.set && found != wanted);
+            // Where documents move, those that stay may come first: they are linked, and the others written behind them.
+            let stay_first = index.zip(moved.as_ref()).and_then(|(index, moved)| moved.get(index));
+            let ordered = found.sequence == wanted.sequence || Some(&found.sequence) == stay_first;
+            let (suspect, order) = (found.set != wanted.set, found.set == wanted.set && !ordered);
             suspects.get_mut(at).into_iter().for_each(|slot| *slot = suspect);
             unordered.get_mut(at).into_iter().for_each(|slot| *slot = order);
         }
@@ -167,6 +171,31 @@ pub(in crate::verify) fn compare(
         diagnose::run(job, children, &suspected, routed, (decoded, complete), reading, &mut report.findings)?;
     }
     Ok(())
+}
+
+/// Where documents move between shards: the order, by child, in which those that stay come before those that arrive.
+fn stay_first(
+    job: &VerifyJob<'_>,
+    routed: Routed<'_>,
+    views: &[View<'_>],
+    contents: &[Content],
+) -> Option<Vec<Sequence>> {
+    let routing = job.ownership.as_ref().map(|ownership| ownership.routing).filter(|routing| routing.moves())?;
+    let mut sequences = vec![Sequence::default(); routed.assignment.num_children()];
+    for staying in [true, false] {
+        for (at, (view, content)) in views.iter().zip(contents).enumerate() {
+            let (owners, origin) = (routed.assignment.segment(at), view.segment.origin());
+            for_each_live(view.segment, content, |doc, document| {
+                let owner = owners.get(doc as usize).map_or(usize::MAX, |&owner| usize::from(owner));
+                if routing.stays(origin, owner) == staying
+                    && let Some(sequence) = sequences.get_mut(owner)
+                {
+                    sequence.push(document);
+                }
+            });
+        }
+    }
+    Some(sequences)
 }
 
 /// A look at a segment.
