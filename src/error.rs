@@ -206,7 +206,7 @@ pub enum Error {
     },
 
     /// A staging directory of another run stands beside the target.
-    #[error("{} belongs to an unfinished run{}; run `shardsplit recover --out {}`", path.display(), if *live { " that still holds its lock" } else { "" }, target.display())]
+    #[error("{} belongs to an unfinished run {}", path.display(), unfinished(target, *live))]
     StagingExists {
         /// The staging directory.
         path: PathBuf,
@@ -232,6 +232,44 @@ pub enum Error {
         path: PathBuf,
         /// Why not.
         problem: String,
+    },
+
+    /// The system does not let the process hold as much at once as the job will.
+    #[error("the job needs {need} {what} at once, and the system allows {limit} ({name}): {hint}; nothing was written")]
+    Limit {
+        /// What there would be too many of: `open files`.
+        what: &'static str,
+        /// How many are needed, at most; those that the process holds already included.
+        need: u64,
+        /// How many there may be.
+        limit: u64,
+        /// How the system calls the limit.
+        name: &'static str,
+        /// What to do.
+        hint: String,
+    },
+
+    /// The children do not fit on the file system.
+    #[error("{} has room for {free} bytes, and the children are expected to take {need}: make room, or choose another --out; nothing was written", path.display())]
+    Space {
+        /// The directory of the target.
+        path: PathBuf,
+        /// Bytes that the plan says.
+        need: u64,
+        /// Bytes that are free.
+        free: u64,
+    },
+
+    /// The job is done, and that cannot be told.
+    #[error("{} is published, whole{}; only the report of it cannot be written", path.display(), if *verified { " and verified" } else { "" })]
+    Unreported {
+        /// The published set.
+        path: PathBuf,
+        /// Whether it was verified before.
+        verified: bool,
+        /// Why the report cannot be written.
+        #[source]
+        source: io::Error,
     },
 
     /// Options that contradict each other.
@@ -277,6 +315,18 @@ pub enum Error {
     Interrupted,
 }
 
+/// What to do about somebody's staging directory.
+fn unfinished(target: &Path, live: bool) -> String {
+    if live {
+        return "that still holds its lock; wait until it has ended".to_owned();
+    }
+    format!(
+        "of another job, or of a source that has changed since; run that job again to finish it, or `shardsplit recover \
+         --out {}` to remove it",
+        target.display()
+    )
+}
+
 impl Error {
     /// Wraps an I/O error with what was attempted on which path.
     pub fn io(operation: &'static str, path: impl AsRef<Path>) -> impl FnOnce(io::Error) -> Error {
@@ -318,12 +368,20 @@ impl Error {
             }
             cause = error.source();
         }
+        if let Error::Io { source, .. } = self
+            && source.kind() == io::ErrorKind::FileTooLarge
+        {
+            line.push_str("; a limit on the size of files is in the way: `ulimit -f unlimited`");
+        }
         line
     }
 
     /// Whether the process ran out of something (file descriptors, memory), so that the file is not to blame.
     #[must_use]
     pub fn is_shortage(&self) -> bool {
+        if matches!(self, Error::Limit { .. }) {
+            return true;
+        }
         let (Error::Io { source, .. } | Error::Unreadable { source, .. }) = self else { return false };
         // EMFILE and ENFILE have no kind of their own; 24 and 23 on every Unix.
         source.kind() == io::ErrorKind::OutOfMemory || cfg!(unix) && matches!(source.raw_os_error(), Some(23 | 24))
@@ -338,6 +396,9 @@ impl Error {
             | Error::Census { .. }
             | Error::Manifest { .. }
             | Error::ColumnTooLarge { .. }
+            | Error::Limit { .. }
+            | Error::Space { .. }
+            | Error::Unreported { .. }
             | Error::Defect { .. } => ErrorKind::Failed,
             Error::Field { .. }
             | Error::Route(_)

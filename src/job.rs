@@ -119,12 +119,21 @@ impl Job {
     /// Whatever would make the job fail later, as far as it can be known: numbers of shards that do not fit, a source
     /// that cannot be read, documents that cannot be placed, a target that exists.
     pub fn prepare(&self, progress: &dyn Progress, cancel: &Cancel) -> Result<Prepared> {
-        self.prepare_pinned(None, progress, cancel)
+        self.prepare_on(Arc::new(RealFs), progress, cancel)
+    }
+
+    /// [`Job::prepare`] with another file system to write to: one that fails on purpose.
+    ///
+    /// # Errors
+    /// Those of [`Job::prepare`].
+    pub fn prepare_on(&self, fs: Arc<dyn FileSystem>, progress: &dyn Progress, cancel: &Cancel) -> Result<Prepared> {
+        self.prepare_pinned(fs, None, progress, cancel)
     }
 
     /// [`Job::prepare`] of a source that must be what it was.
     fn prepare_pinned(
         &self,
+        fs: Arc<dyn FileSystem>,
         pin: Option<(&Pin, &[SourceLineage])>,
         progress: &dyn Progress,
         cancel: &Cancel,
@@ -136,7 +145,6 @@ impl Job {
             Some(tables) if tables.cut.measure().is_none() => Some(SplitRouting::by_tables(tables.resolve(None)?)?),
             Some(_) => None,
         };
-        let fs: Arc<dyn FileSystem> = Arc::new(RealFs);
         check_free(fs.as_ref(), &self.out)?;
 
         let mut times = Vec::new();
@@ -155,8 +163,11 @@ impl Job {
         };
         let part = Part::route(source, routing, &options, progress, cancel)?;
         times.push(watch.stop(Stage::Route));
+        part.need(&options).check()?;
         let plan = self.plan(&part)?;
-        Ok(Prepared { job: self.clone(), options, fs, part, plan, times })
+        let prepared = Prepared { job: self.clone(), options, fs, part, plan, times };
+        prepared.check_staging()?;
+        Ok(prepared)
     }
 
     /// Prepares and executes.

@@ -25,7 +25,7 @@
 //! | [`job`] | the whole flow as one call for embedders, for one shard or all shards of an index |
 //!
 //! A module imports only what stands above it in this table, plus [`error`] and [`progress`], which know all of it
-//! (errors carry what stages found), and `threads`, which knows none.
+//! (errors carry what stages found), and [`limits`] and `threads`, which know none.
 
 #![cfg_attr(test, allow(clippy::cast_possible_truncation, reason = "test data is small"))]
 
@@ -34,6 +34,7 @@ pub mod error;
 pub mod index_hashes;
 pub mod inspect;
 pub mod job;
+pub mod limits;
 pub mod moved;
 pub mod partition;
 pub mod plan;

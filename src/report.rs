@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use crate::plan::{IndexPlan, Plan};
 use crate::progress::Stage;
+use crate::publish::TakenUp;
 use crate::route::ShardNumber;
 use crate::verify::VerifyReport;
 use crate::write::SourceReads;
@@ -80,6 +81,9 @@ pub struct SplitReport {
     pub plan: Plan,
     /// The children, ascending by shard number.
     pub children: Vec<ChildReport>,
+    /// What a killed run of the same job had finished, so that it was not written again; left out if there was none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub taken_up: Option<TakenUp>,
     /// What a rewrite read of the source; `None` for links, which read next to nothing.
     pub reads: Option<SourceReads>,
     /// What verification found; `None` if it was switched off.
@@ -97,6 +101,9 @@ pub struct IndexReport {
     pub plan: IndexPlan,
     /// The children, ascending by shard number.
     pub children: Vec<ChildReport>,
+    /// What a killed run of the same job had finished, so that it was not written again; left out if there was none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub taken_up: Option<TakenUp>,
     /// What a rewrite read of the sources; `None` for links.
     pub reads: Option<SourceReads>,
     /// What verification found, over all shards; `None` if it was switched off.

@@ -96,7 +96,8 @@ impl Bench {
 }
 
 fn recover_at(fs: &dyn FileSystem, out: &Path, context: &str) -> RecoverAction {
-    let report = recover(fs, out).unwrap_or_else(|error| panic!("{context}: recover failed: {error}"));
+    let report =
+        linked::patiently(|| recover(fs, out)).unwrap_or_else(|error| panic!("{context}: recover failed: {error}"));
     assert_eq!(report.unknown, Vec::<PathBuf>::new(), "{context}");
     assert_eq!(report.problems, Vec::<String>::new(), "{context}");
     report.action
@@ -244,11 +245,15 @@ fn a_run_that_still_goes_on_is_left_alone() {
 }
 
 #[test]
-fn a_run_that_was_killed_stands_in_the_way_until_it_is_recovered() {
+fn a_run_that_was_killed_stands_in_the_way_of_another_job_until_it_is_recovered() {
     let bench = Bench::new();
     let _stopped = bench.run(&FaultyFs::new(bench.steps.len() / 2, Fault::Stop));
     let before = linked::tree(&bench.place);
-    let second = bench.run(&FaultyFs::counting());
+    let other = linked::assign(&bench.source, CHILDREN, |n| (n as usize + 1) % CHILDREN);
+    let split = || linked::split(Arc::new(FaultyFs::counting()), &bench.source, &other, &bench.out());
+    let second = linked::patiently(split);
     assert!(matches!(second, Err(Error::StagingExists { live: false, .. })), "{second:?}");
     assert_eq!(linked::tree(&bench.place), before);
+    recover_at(&RealFs, &bench.out(), "another job");
+    assert!(split().is_ok());
 }

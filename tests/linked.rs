@@ -4,7 +4,6 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use shardsplit::Result;
 use shardsplit::partition::{
     Assignment, Census, KeyPolicies, KeySpec, NO_CHILD, Placement, SegmentCensus, SegmentMode,
 };
@@ -17,6 +16,7 @@ use shardsplit::publish::{
 use shardsplit::route::{IndexRouting, Operation, RoutingFunction, SplitSpec};
 use shardsplit::source::{LockMode, Source};
 use shardsplit::write::{WrittenSegment, link};
+use shardsplit::{Error, Result};
 use tantivy::indexer::NoMergePolicy;
 use tantivy::schema::{FAST, STORED, STRING, Schema, TEXT};
 use tantivy::{Index, Term, doc};
@@ -121,6 +121,7 @@ pub fn record(source: &Source, assignment: &Assignment) -> SplitRecord {
         routing_file: RoutingFile::new(&routing, &keys),
         method: Method::Link,
         segments: SegmentMode::Keep,
+        options: String::new(),
     }
 }
 
@@ -145,6 +146,18 @@ pub fn stage(
 /// The whole run.
 pub fn split(fs: Arc<dyn FileSystem>, source: &Source, assignment: &Assignment, out: &Path) -> Result<Published> {
     stage(fs, source, assignment, out)?.0.publish()
+}
+
+/// Runs it again as long as a lock is in the way: a process that another test starts holds all files of ours open for a
+/// moment, and with them their locks.
+pub fn patiently<T>(mut run: impl FnMut() -> Result<T>) -> Result<T> {
+    for _ in 0..1000 {
+        match run() {
+            Err(Error::StagingExists { live: true, .. }) => std::thread::sleep(std::time::Duration::from_millis(5)),
+            other => return other,
+        }
+    }
+    run()
 }
 
 /// What stands in a directory: bytes of files, targets of symbolic links, directories, by relative path; with modes.

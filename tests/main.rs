@@ -20,6 +20,7 @@
 //! | `explain`, `predicted` | what plans say of keys, numbers and sizes |
 //! | `whole` | all shards of an index together: split, merge, clone |
 //! | `crash`, `recover` | failures, kills and lost power at every step |
+//! | `soak` | any index, any job, any fault, for as long as you like |
 //! | `verify_catches` | what verification must find |
 //! | `regression` | faults that were mended |
 //! | `cli` | the program |
@@ -74,6 +75,7 @@ mod routers;
 mod routing;
 mod shared_indexes;
 mod sidecar;
+mod soak;
 mod source_lock;
 mod source_real;
 mod source_shapes;

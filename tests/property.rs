@@ -17,7 +17,7 @@
 //! [`dimensions`] lists the values and sees that each is drawn. Variables of [`crate::common::seeds`] say how many cases
 //! are tried and from which seed on.
 
-mod case;
+pub mod case;
 mod dimensions;
 
 use crate::common::check::assert_split;

@@ -64,7 +64,7 @@ impl Bench {
     }
 
     fn recover(&self) -> RecoverReport {
-        recover(&RealFs, &self.path("out")).unwrap()
+        linked::patiently(|| recover(&RealFs, &self.path("out"))).unwrap()
     }
 }
 

@@ -4,6 +4,7 @@
 //! code: the children stand, whether or not anyone read the report.
 
 use std::io::{self, IsTerminal, Write};
+use std::path::Path;
 
 use clap::error::ErrorKind as ClapKind;
 use indicatif::{MultiProgress, ProgressDrawTarget};
@@ -70,6 +71,20 @@ impl Console {
         text: impl FnOnce() -> String,
     ) -> Result<()> {
         if self.json { self.json_line(json::line(kind, value)) } else { to_stdout(&text()) }
+    }
+
+    /// [`Console::result`] of a set that is published at `out`: whoever reads that it failed must not think that it is not.
+    pub(crate) fn published<T: Serialize>(
+        &self,
+        kind: &'static str,
+        value: &T,
+        (out, verified): (&Path, bool),
+        text: impl FnOnce() -> String,
+    ) -> Result<()> {
+        self.result(kind, value, text).map_err(|error| match error {
+            Error::Io { source, .. } => Error::Unreported { path: out.to_path_buf(), verified, source },
+            other => other,
+        })
     }
 
     /// Typed lines that stand before the result, with `--json` only: text shows them within the result.

@@ -234,7 +234,7 @@ pub(crate) fn execute(kind: &'static str, job: &IndexJob, console: &Console) -> 
     let bars = console.bars();
     let report = run_prepared(job.prepare(&bars, &cancel)?, &bars, &cancel, console)?;
     drop(bars);
-    console.result(kind, &report, || report_text(&report))?;
+    console.published(kind, &report, (&report.plan.out, report.verify.is_some()), || report_text(&report))?;
     Ok(Exit::Done)
 }
 
@@ -288,6 +288,7 @@ pub(super) fn report_text(report: &IndexReport) -> String {
     let mut facts = Table::new([("", Align::Left), ("", Align::Left)]);
     facts.row(["keys".to_owned(), plan::keys(&plan.key_readings)]);
     facts.row(["hashed".to_owned(), human::counted(plan.keys_hashed, "key", "keys")]);
+    split::taken_up(report.taken_up.as_ref()).into_iter().for_each(|text| facts.row(["taken up".to_owned(), text]));
     let verified = report.verify.as_ref().map_or_else(|| "not verified (--verify none)".to_owned(), findings::verdict);
     facts.row(["verified".to_owned(), verified]);
     if let Some(digest) = report.verify.as_ref().and_then(|verify| verify.source_digest.as_ref()) {

@@ -30,3 +30,19 @@ pub(crate) fn cancel_on_signal(console: &Console) -> Cancel {
     }
     cancel
 }
+
+/// Makes a write beyond the limit on the size of files fail, as on a full disk. By default the signal that comes with it
+/// ends the process. To be called before any thread is started.
+#[cfg(unix)]
+pub(crate) fn writing_too_much_is_an_error() {
+    use nix::sys::signal::{SigSet, Signal};
+
+    let mut signals = SigSet::empty();
+    signals.add(Signal::SIGXFSZ);
+    // If that fails the process ends as it does by default, and `recover` removes what it staged.
+    let _ = signals.thread_block();
+}
+
+/// There is no such limit.
+#[cfg(not(unix))]
+pub(crate) fn writing_too_much_is_an_error() {}

@@ -53,10 +53,13 @@ use std::process::ExitCode;
 use args::Command;
 use console::Console;
 use exit::Exit;
+use shardsplit::limits;
 use shardsplit::source::panics_become_errors;
 
 /// Runs the command that `args` (the program's name first) asks for.
 pub(crate) fn main(args: Vec<OsString>) -> ExitCode {
+    limits::raise_open_files();
+    interrupt::writing_too_much_is_an_error();
     let cli = match args::parse(&args) {
         Ok(cli) => cli,
         Err(error) => return console::clap_message(&error, args::wants_json(&args)).into(),

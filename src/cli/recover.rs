@@ -14,7 +14,7 @@ use super::human;
 /// Finish or remove what a killed or crashed split left beside --out
 ///
 /// A set that was complete and verified is published, after its files were read and checked again; anything else is
-/// removed, by its manifest. Names that no run makes are reported and left alone, and so is the staging of a run that is
+/// removed, by its manifest. (To go on with it instead, give the command again that did not finish.) Names that no run makes are reported and left alone, and so is the staging of a run that is
 /// still alive. Exit code 0: --out is whole or absent, and nothing is left beside it. Exit code 1: something is left
 /// for a person to look at.
 #[derive(Args, Debug)]

@@ -93,7 +93,10 @@ pub(crate) fn run(file: &Path, console: &Console) -> Result<Exit> {
     let report = prepared.execute(&bars, &cancel)?;
     drop(bars);
     match &report {
-        PlanReport::Shard(report) => console.result("split", &**report, || split::text(report))?,
+        PlanReport::Shard(report) => {
+            let published = (report.plan.out.as_path(), report.verify.is_some());
+            console.published("split", &**report, published, || split::text(report))?;
+        }
         PlanReport::Index(report) => {
             let kind = match report.plan.operation {
                 shardsplit::route::Operation::Split => "index_split",
@@ -101,7 +104,9 @@ pub(crate) fn run(file: &Path, console: &Console) -> Result<Exit> {
                 shardsplit::route::Operation::Clone => "clone",
                 shardsplit::route::Operation::Move => "ring_move",
             };
-            console.result(kind, &**report, || index::report_text(report))?;
+            console.published(kind, &**report, (&report.plan.out, report.verify.is_some()), || {
+                index::report_text(report)
+            })?;
         }
     }
     Ok(Exit::Done)

@@ -7,6 +7,7 @@ use clap::Args;
 use shardsplit::Result;
 use shardsplit::plan::Method;
 use shardsplit::progress::Stage;
+use shardsplit::publish::TakenUp;
 use shardsplit::report::{SplitReport, StageTime};
 use shardsplit::route::Operation;
 
@@ -23,7 +24,8 @@ use super::{findings, interrupt, saved};
 /// alone would not fit the others' routing. Routing and keys are then read from routing.json.
 ///
 /// Children are written into a hidden directory beside --out, compared with the source, and made visible by one rename.
-/// Whatever happens before that leaves nothing at --out; after a kill or a power loss `recover` removes the rest.
+/// Whatever happens before that leaves nothing at --out. After a kill or a power loss the same command goes on: what was
+/// finished is verified and not written again; `recover` removes it instead.
 /// Nothing may write to the source meanwhile: its writer lock is held until the end.
 #[derive(Args, Debug)]
 pub(crate) struct SplitArgs {
@@ -55,7 +57,7 @@ pub(crate) fn run(args: &SplitArgs, console: &Console) -> Result<Exit> {
         prepared.execute(&bars, &cancel)?
     };
     drop(bars);
-    console.result("split", &report, || text(&report))?;
+    console.published("split", &report, (&report.plan.out, report.verify.is_some()), || text(&report))?;
     Ok(Exit::Done)
 }
 
@@ -72,6 +74,7 @@ pub(super) fn text(report: &SplitReport) -> String {
     } else {
         plan::placed(&report.plan).into_iter().for_each(|(name, value)| facts.row([name, value]));
     }
+    taken_up(report.taken_up.as_ref()).into_iter().for_each(|text| facts.row(["taken up".to_owned(), text]));
     let verified = report.verify.as_ref().map_or_else(|| "not verified (--verify none)".to_owned(), findings::verdict);
     facts.row(["verified".to_owned(), verified]);
     let _ = write!(
@@ -91,6 +94,22 @@ pub(super) fn text(report: &SplitReport) -> String {
         let _ = writeln!(text, "note: {}", human::printable(note));
     }
     text
+}
+
+/// What a run that was killed left, and what became of it.
+pub(super) fn taken_up(found: Option<&TakenUp>) -> Option<String> {
+    let found = found?;
+    let removed = match found.removed_files {
+        0 => String::new(),
+        files => format!("; {} that were not finished, removed", human::counted(files, "file", "files")),
+    };
+    let children = found.children.len() as u64;
+    Some(format!(
+        "{} that an unfinished run had written: {}, {}, not written again{removed}",
+        human::counted(children, "child", "children"),
+        human::counted(found.files, "file", "files"),
+        human::bytes(found.bytes)
+    ))
 }
 
 /// A line per stage, with documents and source bytes per second.
@@ -177,7 +196,15 @@ mod tests {
             },
         ];
         let stages = vec![StageTime { stage: Stage::Write, wall_seconds: 2.0, cpu_seconds: 4.0 }];
-        SplitReport { plan, children, reads: None, verify: None, stages, notes: vec!["children/1 was copied".into()] }
+        SplitReport {
+            plan,
+            children,
+            taken_up: None,
+            reads: None,
+            verify: None,
+            stages,
+            notes: vec!["children/1 was copied".into()],
+        }
     }
 
     #[test]

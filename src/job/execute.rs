@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
+use super::index::pin::Pin;
 use super::part::{Options, Part};
 use super::{Job, timed};
 use crate::error::{Error, Result};
 use crate::plan::Plan;
 use crate::progress::{Cancel, Progress, Stage};
-use crate::publish::{FileSystem, Proof, RoutingFile, SplitRecord, Staging};
+use crate::publish::{FileSystem, Proof, RoutingFile, SplitRecord, Staging, check_space, check_staging};
 use crate::report::{ChildReport, SplitReport, StageTime, Stopwatch};
 use crate::route::{IndexRouting, Operation};
 use crate::verify::{VerifyLevel, VerifyReport};
@@ -34,22 +35,24 @@ impl Prepared {
     ///
     /// # Errors
     /// [`Error::Difference`] if verification found one, [`Error::Corrupt`] for damage in the source that pre-flight does
-    /// not see, checksums first, [`Error::Io`], [`Error::Interrupted`], [`Error::TargetExists`], [`Error::StagingExists`]. After any of
+    /// not see, checksums first, [`Error::Space`], [`Error::Io`], [`Error::Interrupted`], [`Error::TargetExists`], [`Error::StagingExists`]. After any of
     /// them nothing is published, and staging is removed.
     pub fn execute(mut self, progress: &dyn Progress, cancel: &Cancel) -> Result<SplitReport> {
         let mut times = std::mem::take(&mut self.times);
         let watch = Stopwatch::start();
-        self.part.check_source(&self.options, progress, cancel)?;
+        self.part.pair().check_source(&self.options, progress, cancel)?;
+        check_space(self.fs.as_ref(), &self.job.out, self.plan.peak_disk_bytes)?;
         let mut staging = Staging::create(Arc::clone(&self.fs), &self.job.out, self.record()?)?;
         let written = self.part.write(&self.options, (&staging, 0), progress, cancel)?;
         times.push(watch.stop(Stage::Write));
 
         let watch = Stopwatch::start();
-        let verified = self.part.verify(&self.options, (&staging, 0), &written.sidecars, progress, cancel)?;
+        let verified = self.part.pair().verify(&self.options, (&staging, 0), &written.sidecars, progress, cancel)?;
         if verified.is_some() {
             times.push(watch.stop(Stage::Verify));
         }
         cancel.check()?;
+        let taken_up = staging.taken_up().cloned();
 
         let published = timed(Stage::Publish, progress, &mut times, || {
             staging.seal(&proof(self.job.verify, verified.as_ref()))?;
@@ -73,7 +76,20 @@ impl Prepared {
                 new_bytes: written.new_bytes,
             })
             .collect();
-        Ok(SplitReport { plan: self.plan, children, reads: written.reads, verify: verified, stages: times, notes })
+        Ok(SplitReport {
+            plan: self.plan,
+            children,
+            taken_up,
+            reads: written.reads,
+            verify: verified,
+            stages: times,
+            notes,
+        })
+    }
+
+    /// Fails if the staging directory of another job stands in the way.
+    pub(super) fn check_staging(&self) -> Result<()> {
+        check_staging(self.fs.as_ref(), &self.job.out, || self.record())
     }
 
     /// What staging announces before it makes anything.
@@ -101,6 +117,7 @@ impl Prepared {
             routing_file,
             method: self.job.method,
             segments: self.plan.segments,
+            options: self.options.identity(&[&Pin::of(source)]),
         })
     }
 }

@@ -22,6 +22,7 @@ use serde::{Deserialize, Serialize};
 
 use super::part::Options;
 use crate::error::{Error, Result};
+use crate::limits::Need;
 use crate::partition::{KeyPolicies, MAX_DOCS_PER_SEGMENT, Placement, SegmentMode};
 use crate::plan::Method;
 use crate::progress::{Cancel, Progress, Stage, Work};
@@ -179,9 +180,12 @@ impl IndexJob {
         progress.end(Stage::Route);
 
         let (parts, planned): (Vec<PartJob>, Vec<Planned>) = routed.into_iter().unzip();
+        let mut needs: Vec<Need> = parts.iter().map(|part| part.need).collect();
+        needs.sort_by_key(|need| std::cmp::Reverse(need.files.max(need.maps)));
+        needs.into_iter().take(parallel).fold(Need::default(), Need::and).check()?;
         let plan = plan_of(self, &resize, &options, planned, notes);
         let times = vec![watch.stop(Stage::Route)];
-        Ok(PreparedIndex {
+        let prepared = PreparedIndex {
             job: self.clone(),
             options,
             parallel,
@@ -192,7 +196,9 @@ impl IndexJob {
             plan,
             times,
             _locks: locks,
-        })
+        };
+        prepared.check_staging()?;
+        Ok(prepared)
     }
 
     /// Prepares and executes.

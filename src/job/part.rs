@@ -5,10 +5,12 @@
 
 use std::path::PathBuf;
 
+use super::index::pin::Pin;
 use crate::error::{Error, Result};
+use crate::limits::Need;
 use crate::partition::{Assigned, Assigning, Assignment, DocMap, KeyPolicies, KeySpec, Placement, SegmentMode};
 use crate::plan::Method;
-use crate::progress::{Cancel, Progress, Stage};
+use crate::progress::{Cancel, Progress, Stage, Work};
 use crate::publish::{PartRecord, RoutingRecord, SourceLineage, StagedChild, Staging, is_manifest};
 use crate::route::SplitRouting;
 use crate::source::{Segment, Source};
@@ -49,6 +51,11 @@ impl Options {
         Assigning { source, keys, routing, placement, policies, threads, read_sidecars: true, keep_hashes: true }
     }
 
+    /// What decides the bytes of children beside what manifests say: with the `meta.json` of the sources, pinned.
+    pub(super) fn identity(&self, pins: &[&Pin]) -> String {
+        format!("at most {} documents a segment, {pins:?}", self.max_docs_per_segment)
+    }
+
     pub(super) fn record(&self, routing: &SplitRouting) -> RoutingRecord {
         RoutingRecord {
             split: *routing.spec(),
@@ -61,6 +68,9 @@ impl Options {
         }
     }
 }
+
+/// Files that a segment has, its bitset of deleted documents included.
+const FILES_OF_A_SEGMENT: u64 = 7;
 
 /// Source shards whose documents were routed.
 #[derive(Debug)]
@@ -130,6 +140,30 @@ impl Part {
         Ok(Part { source, routing, assigned, links, map })
     }
 
+    /// What the part holds at once, at most, beside the maps of its source.
+    pub(super) fn need(&self, options: &Options) -> Need {
+        let (mut files, mut segments) = (1, 0);
+        if let Some(map) = &self.map {
+            let mut outputs: Vec<u64> = map.groups.iter().map(|group| group.outputs.len() as u64).collect();
+            outputs.sort_unstable_by_key(|&outputs| std::cmp::Reverse(outputs));
+            let side_by_side = write::groups_at_once(outputs.len(), options.threads);
+            let written: u64 = outputs.iter().take(side_by_side).sum();
+            files = files.max(written * write::OPEN_FILES);
+            segments += outputs.iter().sum::<u64>();
+        }
+        if let Some(links) = &self.links {
+            let linked = |index| links.children_of(index).len() as u64;
+            segments += (0..self.source.segments().len()).map(linked).sum::<u64>();
+        }
+        // Verification opens all children at once.
+        let maps = if options.verify == VerifyLevel::None { 0 } else { segments * FILES_OF_A_SEGMENT };
+        Need { files, maps }
+    }
+
+    pub(super) fn pair(&self) -> Pair<'_> {
+        Pair { source: &self.source, routing: &self.routing }
+    }
+
     /// What staging announces before it makes anything.
     pub(super) fn record(&self) -> Result<PartRecord> {
         let mut children: Vec<StagedChild> =
@@ -165,30 +199,8 @@ impl Part {
         }
     }
 
-    /// Compares the source's files with their checksums: what is copied from a damaged file would get a new, valid one.
-    /// Links keep the old ones, so there full verification is soon enough to ask.
-    pub(super) fn check_source(&self, options: &Options, progress: &dyn Progress, cancel: &Cancel) -> Result<()> {
-        if !options.checks_source() {
-            return Ok(());
-        }
-        let problems = self.source.check_checksums(options.threads, Stage::Open, progress, cancel)?;
-        match problems.first() {
-            None => Ok(()),
-            Some(first) => {
-                let others = match problems.len() - 1 {
-                    0 => String::new(),
-                    others => format!(", and so are {others} more files"),
-                };
-                let problem = format!(
-                    "its bytes have checksum {:08x}, its footer says {:08x}{others}",
-                    first.found, first.expected
-                );
-                Err(Error::corrupt(&first.path, problem))
-            }
-        }
-    }
-
-    /// Writes the children, the first of which has the index `first` in `staging`.
+    /// Writes the children, the first of which has the index `first` in `staging`; or takes those that stand there
+    /// finished.
     pub(super) fn write(
         &mut self,
         options: &Options,
@@ -197,6 +209,12 @@ impl Part {
         cancel: &Cancel,
     ) -> Result<Written> {
         let (files, shards) = (staging.part(first), self.routing.children());
+        if let Some(written) = Written::earlier(staging, first, shards.len(), options.method) {
+            progress.begin(Stage::Write, Work::bytes(self.source.num_bytes()));
+            progress.advance(Stage::Write, Work::bytes(self.source.num_bytes()));
+            progress.end(Stage::Write);
+            return Ok(written);
+        }
         let (mut segments, mut notes, mut reads) = (Vec::new(), Vec::new(), None);
         if let Some(links) = self.links.take() {
             (segments, notes) = if self.routing.moves() {
@@ -232,10 +250,55 @@ impl Part {
         }
         Ok(Written { children, sidecars, reads, notes })
     }
+}
+
+impl Written {
+    /// What a killed run of the same job had finished: the `count` children from index `first` on.
+    pub(super) fn earlier(staging: &Staging, first: usize, count: usize, method: Method) -> Option<Written> {
+        let found = staging.finished_part(first, count)?;
+        // Nothing that is linked is taken up.
+        let children = found.iter().map(|&(segments, bytes, _)| WrittenChild { segments, bytes, new_bytes: bytes });
+        let children = children.collect();
+        let sidecars = found.into_iter().flat_map(|(.., sidecars)| sidecars).collect();
+        let reads = (method == Method::Rewrite).then(SourceReads::default);
+        Some(Written { children, sidecars, reads, notes: Vec::new() })
+    }
+}
+
+/// A source and its children, once they need no doc map any more.
+#[derive(Clone, Copy)]
+pub(super) struct Pair<'a> {
+    pub(super) source: &'a Source,
+    pub(super) routing: &'a SplitRouting,
+}
+
+impl Pair<'_> {
+    /// Compares the source's files with their checksums: what is copied from a damaged file would get a new, valid one.
+    /// Links keep the old ones, so there full verification is soon enough to ask.
+    pub(super) fn check_source(self, options: &Options, progress: &dyn Progress, cancel: &Cancel) -> Result<()> {
+        if !options.checks_source() {
+            return Ok(());
+        }
+        let problems = self.source.check_checksums(options.threads, Stage::Open, progress, cancel)?;
+        match problems.first() {
+            None => Ok(()),
+            Some(first) => {
+                let others = match problems.len() - 1 {
+                    0 => String::new(),
+                    others => format!(", and so are {others} more files"),
+                };
+                let problem = format!(
+                    "its bytes have checksum {:08x}, its footer says {:08x}{others}",
+                    first.found, first.expected
+                );
+                Err(Error::corrupt(&first.path, problem))
+            }
+        }
+    }
 
     /// Compares the staged children with the source.
     pub(super) fn verify(
-        &self,
+        self,
         options: &Options,
         (staging, first): (&Staging, usize),
         sidecars: &[PathBuf],
@@ -247,11 +310,11 @@ impl Part {
         }
         let children = (first..).zip(self.routing.children());
         let job = VerifyJob {
-            source: &self.source,
+            source: self.source,
             children: children.filter_map(|(child, &shard)| Some((shard, staging.child_dir(child)?))).collect(),
             ownership: Some(Ownership {
                 keys: &options.keys,
-                routing: &self.routing,
+                routing: self.routing,
                 placement: &options.placement,
                 policies: options.policies,
             }),

@@ -13,6 +13,7 @@
 //! It can name nothing but a source to read and a target that must not exist.
 
 use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
@@ -162,7 +163,7 @@ impl SavedPlan {
         let (prepared, now) = match &self.job {
             SavedJob::Shard(job) => {
                 let pin = self.parts.first().map(|part| (&part.metas, part.sources.as_slice()));
-                let prepared = job.prepare_pinned(pin, progress, cancel)?;
+                let prepared = job.prepare_pinned(Arc::new(RealFs), pin, progress, cancel)?;
                 let now = vec![prepared.saved()?];
                 (PreparedPlan::Shard(Box::new(prepared)), now)
             }

@@ -22,6 +22,13 @@ pub(super) struct Unsynced {
     behind: WriteBehind,
 }
 
+impl Unsynced {
+    /// A complete file whose bytes may not be on the disk.
+    pub(super) fn add(&self, path: PathBuf) {
+        self.closed.lock().unwrap_or_else(PoisonError::into_inner).push(path);
+    }
+}
+
 /// A file that is being written into staging.
 struct StagedFile {
     path: PathBuf,
@@ -61,7 +68,7 @@ impl OutputFile for StagedFile {
             self.unsynced.behind.last(self.file.as_ref());
         }
         let path = std::mem::take(&mut self.path);
-        self.unsynced.closed.lock().unwrap_or_else(PoisonError::into_inner).push(path);
+        self.unsynced.add(path);
         Ok(())
     }
 }

@@ -78,6 +78,19 @@ pub trait FileSystem: Send + Sync + fmt::Debug {
     /// Opens a file for reading.
     fn open(&self, path: &Path) -> io::Result<Box<dyn Read>>;
 
+    /// Whether `path` is a directory of this process's user that nobody else can enter (where there are users). Only what
+    /// is in such a one is used again; the default says that none is.
+    fn is_private(&self, path: &Path) -> io::Result<bool> {
+        let _ = path;
+        Ok(false)
+    }
+
+    /// Bytes that are free on the file system of a directory; `None` where nobody knows, as the default says.
+    fn free_bytes(&self, path: &Path) -> io::Result<Option<u64>> {
+        let _ = path;
+        Ok(None)
+    }
+
     /// What stands at `path`; `None` if nothing does.
     fn kind(&self, path: &Path) -> io::Result<Option<Kind>>;
 

@@ -240,6 +240,9 @@ pub struct StagedChild {
 pub(super) struct StagingRecord {
     pub(super) format: u32,
     pub(super) tool: String,
+    /// Which job it is of, see [`super::SplitRecord::identity`]: only that one takes it up.
+    #[serde(default)]
+    pub(super) job: Option<String>,
     pub(super) children: Vec<StagedChild>,
 }
 

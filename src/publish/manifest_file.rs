@@ -107,7 +107,7 @@ mod tests {
     const ID: &str = "0123456789abcdef0123456789abcdef";
 
     fn record(children: Vec<StagedChild>) -> StagingRecord {
-        StagingRecord { format: FORMAT, tool: tool(), children }
+        StagingRecord { format: FORMAT, tool: tool(), job: None, children }
     }
 
     fn child(shard: u32, segments: &[&str]) -> StagedChild {

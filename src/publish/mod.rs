@@ -17,6 +17,7 @@ mod removal;
 mod routing_file;
 mod seal;
 mod staging;
+mod take_up;
 mod unrouted_file;
 mod write_behind;
 
@@ -35,5 +36,6 @@ pub use recover::{RecoverAction, RecoverReport, recover};
 pub use removal::Removal;
 pub use routing_file::{RoutingFile, read_routing};
 pub use seal::Proof;
-pub use staging::{Published, Staging, check_free};
+pub use staging::{Published, Staging, check_free, check_space};
+pub use take_up::{TakenUp, check_staging};
 pub use unrouted_file::UnroutedFile;

@@ -124,7 +124,7 @@ pub fn recover(fs: &dyn FileSystem, out: &Path) -> Result<RecoverReport> {
 /// The staging record; an empty one if the run did not get so far as to write it.
 fn read_record(fs: &dyn FileSystem, layout: &Layout) -> Result<StagingRecord> {
     if kind(fs, &layout.record())?.is_none() {
-        return Ok(StagingRecord { format: FORMAT, tool: tool(), children: Vec::new() });
+        return Ok(StagingRecord { format: FORMAT, tool: tool(), job: None, children: Vec::new() });
     }
     manifest_file::read(fs, &layout.record())
 }
@@ -228,7 +228,7 @@ impl Checked {
     }
 }
 
-fn checksum(fs: &dyn FileSystem, path: &Path) -> io::Result<u32> {
+pub(super) fn checksum(fs: &dyn FileSystem, path: &Path) -> io::Result<u32> {
     let (mut file, mut crc) = (fs.open(path)?, crc32fast::Hasher::new());
     let mut buffer = vec![0; 1 << 20];
     loop {

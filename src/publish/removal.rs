@@ -35,6 +35,13 @@ pub(super) fn remove_staging(fs: &dyn FileSystem, layout: &Layout, children: &[S
     Ok(removal.done)
 }
 
+/// Removes from a staged child what its run may have made there, and leaves the directory. Returns how many files.
+pub(super) fn remove_child(fs: &dyn FileSystem, dir: &Path, segments: &[String]) -> Result<u64> {
+    let mut removal = Remover { fs, done: Removal::default() };
+    removal.own_files(dir, |name| is_child_file(name, segments))?;
+    Ok(removal.done.files)
+}
+
 struct Remover<'a> {
     fs: &'a dyn FileSystem,
     done: Removal,
@@ -89,12 +96,17 @@ impl Remover<'_> {
 
     /// Removes the files of `dir` whose names are `ours`, then `dir` if nothing is left.
     fn contents(&mut self, dir: &Path, ours: impl Fn(&str) -> bool) -> Result<()> {
+        self.own_files(dir, ours)?;
+        self.emptied(dir, |_| false)
+    }
+
+    fn own_files(&mut self, dir: &Path, ours: impl Fn(&str) -> bool) -> Result<()> {
         for name in self.names(dir)? {
             if name.to_str().is_some_and(&ours) {
                 self.file(&dir.join(name))?;
             }
         }
-        self.emptied(dir, |_| false)
+        Ok(())
     }
 
     /// Removes `dir` if it is empty; else what is in it is unknown, names apart that were `reported` on their own.

@@ -136,7 +136,7 @@ impl Staging {
 }
 
 /// The record of routing, as it is for one part.
-fn routing_of(routing: &RoutingRecord, part: &PartRecord) -> RoutingRecord {
+pub(super) fn routing_of(routing: &RoutingRecord, part: &PartRecord) -> RoutingRecord {
     // Tables are as large as the index has shards: once is enough.
     let mut routing = RoutingRecord { tables: None, ..routing.clone() };
     if let Some(first) = part.sources.first() {
@@ -154,6 +154,6 @@ fn set_part(part: &PartRecord, digest: Option<&Option<String>>) -> SetPart {
     }
 }
 
-fn written(name: &str, bytes: &[u8]) -> WrittenFile {
+pub(super) fn written(name: &str, bytes: &[u8]) -> WrittenFile {
     WrittenFile { name: name.to_owned(), len: bytes.len() as u64, crc32: crc32fast::hash(bytes), linked: false }
 }

@@ -22,6 +22,7 @@ use super::manifest::{FORMAT, SetChild, StagedChild, StagingRecord, tool};
 use super::manifest_file::to_bytes;
 use super::record::SplitRecord;
 use super::removal::{Removal, remove_staging};
+use super::take_up::{FinishedChild, TakenUp};
 use crate::error::{Error, Result};
 use crate::route::ShardNumber;
 
@@ -42,28 +43,32 @@ pub struct Staging {
     pub(super) record: SplitRecord,
     /// Manifests of finished children, by child index.
     pub(super) finished: Mutex<Vec<Option<SetChild>>>,
+    /// What an earlier run had finished, by child index; empty if there was none.
+    pub(super) taken: Vec<Option<FinishedChild>>,
+    pub(super) taken_up: Option<TakenUp>,
     /// Held as long as the staging directory is ours.
-    lock: Option<Lock>,
+    pub(super) lock: Option<Lock>,
     pub(super) sealed: bool,
     /// Files that are complete but not durable: synced together by `seal`.
     pub(super) unsynced: Arc<Unsynced>,
     /// The staging directory is gone, or is left to `recover`.
-    closed: bool,
+    pub(super) closed: bool,
 }
 
 impl Staging {
-    /// Makes the staging directory for `out` and an empty directory for every child in it.
+    /// Makes the staging directory for `out` and an empty directory for every child in it; or takes up the one that a
+    /// killed run of the same job left, with what that had finished ([`Staging::finished_part`]).
     ///
     /// # Errors
     /// [`Error::TargetExists`] if anything stands at `out`, a dangling symbolic link too; [`Error::StagingExists`] if
-    /// another run is at work there or was stopped; [`Error::Usage`] if the directory that is to hold `out` does not
+    /// another run is at work there, or one of another job was stopped; [`Error::Usage`] if the directory that is to hold `out` does not
     /// exist or lies in the source; [`Error::Io`], also where the file system cannot lock files.
     pub fn create(fs: Arc<dyn FileSystem>, out: &Path, record: SplitRecord) -> Result<Staging> {
         let layout = Layout::new(out)?;
         check_target(fs.as_ref(), &layout, &record)?;
         match fs.create_dir(layout.staging(), Access::Owner) {
             Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
-                return Err(staging_exists(fs.as_ref(), &layout));
+                return Staging::take_up(fs, layout, record);
             }
             other => other.map_err(Error::io("create", layout.staging()))?,
         }
@@ -74,6 +79,8 @@ impl Staging {
             layout,
             record,
             finished,
+            taken: Vec::new(),
+            taken_up: None,
             lock: None,
             sealed: false,
             unsynced: Arc::default(),
@@ -101,14 +108,7 @@ impl Staging {
             return Err(staging_exists(fs, layout));
         }
         // CRASH: an empty staging directory with a free lock; `recover` removes both.
-        let record =
-            StagingRecord { format: FORMAT, tool: tool(), children: self.record.children().cloned().collect() };
-        let bytes = to_bytes(&layout.record(), &record)?;
-        self.write_whole(layout.staging(), STAGING_RECORD, &bytes)?;
-        // ORDER: the record is durable, and so is the way to it, before anything that it lists is made.
-        self.sync_dir(layout.staging())?;
-        self.sync_dir(layout.parent())?;
-        // CRASH: from here until the seal the record says what may stand in `children`; `recover` removes it.
+        self.announce()?;
         let children = layout.children();
         fs.create_dir(&children, Access::Umask).map_err(Error::io("create", &children))?;
         for child in self.record.children() {
@@ -116,6 +116,24 @@ impl Staging {
             fs.create_dir(&path, Access::Umask).map_err(Error::io("create", &path))?;
         }
         Ok(())
+    }
+
+    /// Writes down what may stand in `children`.
+    pub(super) fn announce(&self) -> Result<()> {
+        let layout = &self.layout;
+        let record = StagingRecord {
+            format: FORMAT,
+            tool: tool(),
+            job: Some(self.record.identity()?),
+            children: self.record.children().cloned().collect(),
+        };
+        let bytes = to_bytes(&layout.record(), &record)?;
+        self.write_whole(layout.staging(), STAGING_RECORD, &bytes)?;
+        // ORDER: the record is durable, and so is the way to it, before anything that it lists is made.
+        self.sync_dir(layout.staging())?;
+        self.sync_dir(layout.parent())
+        // CRASH: from here until the seal the record says what may stand in `children`; the next run of the same job takes
+        // up what is finished of it, `recover` removes it.
     }
 
     /// The paths of this run.
@@ -206,7 +224,8 @@ pub(super) fn rename_to_target(fs: &dyn FileSystem, layout: &Layout) -> Result<(
     }
 }
 
-/// Whether a run could make `out` now: nothing stands there, and no other run is at work or was stopped.
+/// Whether a run could make `out` now: nothing stands there, and no other run is at work. One that was stopped is looked
+/// at when it is known which job it would have to be of ([`super::check_staging`]).
 ///
 /// # Errors
 /// [`Error::TargetExists`], [`Error::StagingExists`], [`Error::Usage`], [`Error::Io`].
@@ -214,8 +233,31 @@ pub fn check_free(fs: &dyn FileSystem, out: &Path) -> Result<()> {
     let layout = Layout::new(out)?;
     check_absent(fs, &layout)?;
     match fs.kind(layout.staging()).map_err(Error::io("look at", layout.staging()))? {
-        Some(_) => Err(staging_exists(fs, &layout)),
+        Some(_) => match staging_exists(fs, &layout) {
+            live @ Error::StagingExists { live: true, .. } => Err(live),
+            _ => Ok(()),
+        },
         None => Ok(()),
+    }
+}
+
+/// Whether children of so many predicted bytes fit beside `out`. A prediction may be a little too large: nine tenths of it
+/// must fit. What a killed run left there counts as theirs, so then nothing is said.
+///
+/// # Errors
+/// [`Error::Space`] if they do not; [`Error::Io`].
+pub fn check_space(fs: &dyn FileSystem, out: &Path, predicted: u64) -> Result<()> {
+    let layout = Layout::new(out)?;
+    let parent = layout.parent();
+    if fs.kind(layout.staging()).map_err(Error::io("look at", layout.staging()))?.is_some() {
+        return Ok(());
+    }
+    match fs.free_bytes(parent) {
+        Ok(Some(free)) if free < predicted - predicted / 10 => {
+            Err(Error::Space { path: parent.to_path_buf(), need: predicted, free })
+        }
+        // A parent that cannot be asked is refused when something is to be made in it.
+        _ => Ok(()),
     }
 }
 
@@ -254,7 +296,7 @@ fn check_target(fs: &dyn FileSystem, layout: &Layout, record: &SplitRecord) -> R
     }
 }
 
-fn staging_exists(fs: &dyn FileSystem, layout: &Layout) -> Error {
+pub(super) fn staging_exists(fs: &dyn FileSystem, layout: &Layout) -> Error {
     // Only a regular lock file is asked; whatever cannot be told counts as not running, `recover` looks again.
     let lock = layout.lock();
     let live = matches!(fs.kind(&lock), Ok(Some(Kind::File { .. }))) && matches!(fs.lock(&lock), Ok(None));

@@ -22,6 +22,15 @@ use crate::route::ShardNumber;
 use crate::source::{Source, guard};
 use crate::threads;
 
+/// Files of an output that are open at once, at most: three of its postings, its columns, its store, its sidecar.
+pub const OPEN_FILES: u64 = 6;
+
+/// How many of so many groups are written side by side.
+#[must_use]
+pub fn groups_at_once(groups: usize, threads: usize) -> usize {
+    if groups >= 4 * threads { threads } else { 1 }
+}
+
 /// What a rewrite made.
 #[derive(Clone, Debug)]
 pub struct Rewritten {
@@ -77,7 +86,7 @@ pub fn rewrite(
     let ids = child_segment_ids(source, map, shards);
     let groups: Vec<(&Group, &Vec<String>)> = map.groups.iter().zip(&ids).collect();
     let job = Job { source, files, progress, cancel };
-    let parts = if groups.len() >= 4 * threads {
+    let parts = if groups_at_once(groups.len(), threads) > 1 {
         threads::each(&groups, threads, |(group, ids)| job.group(group, ids, 1))?
     } else {
         groups.iter().map(|(group, ids)| job.group(group, ids, threads)).collect::<Result<Vec<_>>>()?

@@ -27,8 +27,6 @@ pub fn differences(
 ) -> Vec<String> {
     let mut found = Vec::new();
     let expected = by_child(fixture, routing);
-    let ties: Vec<&str> =
-        fixture.fields.iter().filter(|field| field.kind == Kind::TieBreaker).map(|field| field.name.as_str()).collect();
     for (shard, child) in children {
         let label = format!("child {shard}, indexed anew");
         let mut serials: Vec<u32> = child.docs.iter().map(serial).collect();
@@ -37,20 +35,31 @@ pub fn differences(
             found.push(format!("{label}: documents {:?}, not {serials:?}", expected[shard]));
             continue;
         }
-        for ord in 0..if shared { 0 } else { child.segments.len() } {
-            let mut child = child.segment(ord);
-            let numbers: Vec<u32> = child.docs.iter().map(serial).collect();
-            let mut anew = Content::of_index(&fixture.segment_of(&numbers).0, "anew", &["serial"]);
-            unite_numbers(&mut child);
-            unite_numbers(&mut anew);
-            // A tie-breaker is drawn anew for every document.
-            for doc in child.docs.iter_mut().chain(&mut anew.docs) {
-                doc.lines.retain(|line| !ties.iter().any(|tie| line.starts_with(&format!("column {tie:?} "))));
-            }
-            found.extend(content_differences(&format!("{label}, segment {ord}"), &child, &anew));
-            compare_tokens(&label, source, &child, &anew, &mut found);
-            compare_stores(&label, &child, &anew, &mut found);
+        if !shared {
+            found.extend(segment_differences(fixture, source, &label, child));
         }
+    }
+    found
+}
+
+/// What differs between the segments of `child` and newly made ones of the same documents, whatever those are.
+pub fn segment_differences(fixture: &Fixture, source: &Content, label: &str, child: &Content) -> Vec<String> {
+    let mut found = Vec::new();
+    let ties: Vec<&str> =
+        fixture.fields.iter().filter(|field| field.kind == Kind::TieBreaker).map(|field| field.name.as_str()).collect();
+    for ord in 0..child.segments.len() {
+        let mut child = child.segment(ord);
+        let numbers: Vec<u32> = child.docs.iter().map(serial).collect();
+        let mut anew = Content::of_index(&fixture.segment_of(&numbers).0, "anew", &["serial"]);
+        unite_numbers(&mut child);
+        unite_numbers(&mut anew);
+        // A tie-breaker is drawn anew for every document.
+        for doc in child.docs.iter_mut().chain(&mut anew.docs) {
+            doc.lines.retain(|line| !ties.iter().any(|tie| line.starts_with(&format!("column {tie:?} "))));
+        }
+        found.extend(content_differences(&format!("{label}, segment {ord}"), &child, &anew));
+        compare_tokens(label, source, &child, &anew, &mut found);
+        compare_stores(label, &child, &anew, &mut found);
     }
     found
 }
@@ -70,7 +79,7 @@ fn unite_numbers(content: &mut Content) {
 }
 
 /// The number that a document was made from.
-fn serial(doc: &Doc) -> u32 {
+pub fn serial(doc: &Doc) -> u32 {
     doc.keys["serial"][0].parse().unwrap()
 }
 

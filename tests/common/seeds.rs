@@ -96,11 +96,13 @@ fn describe<T: std::fmt::Debug>(error: &TestError<T>) -> String {
     }
 }
 
-fn variable(name: &str) -> Option<u64> {
+/// A number in an environment variable.
+pub fn variable(name: &str) -> Option<u64> {
     std::env::var(name).ok().map(|value| value.parse().unwrap_or_else(|_| panic!("{name}={value} is not a number")))
 }
 
-fn random() -> u64 {
+/// A seed that nobody chose.
+pub fn random() -> u64 {
     use std::hash::{BuildHasher, RandomState};
     // Short enough to be copied by hand.
     RandomState::new().hash_one(0) >> 20

@@ -14,7 +14,7 @@ use shardsplit::route::{Node, RingTable, RoutingFunction, RoutingTable};
 use shardsplit::verify::VerifyLevel;
 
 use super::{Bench, small};
-use crate::linked::tree;
+use crate::linked::{patiently, tree};
 use crate::rings;
 
 type Tree = std::collections::BTreeMap<String, String>;
@@ -94,7 +94,7 @@ impl Target {
 }
 
 fn recover_at(fs: &dyn FileSystem, out: &Path, context: &str) -> RecoverAction {
-    let report = recover(fs, out).unwrap_or_else(|error| panic!("{context}: recover failed: {error}"));
+    let report = patiently(|| recover(fs, out)).unwrap_or_else(|error| panic!("{context}: recover failed: {error}"));
     assert_eq!((report.unknown, report.problems), (Vec::<PathBuf>::new(), Vec::<String>::new()), "{context}");
     report.action
 }
@@ -152,7 +152,7 @@ fn a_sealed_set_whose_routing_file_was_changed_is_not_published() {
     let staged = target.place.join(".out.shardsplit/children/routing.json");
     let text = std::fs::read_to_string(&staged).unwrap();
     std::fs::write(&staged, text.replace("\"id\"", "\"ib\"")).unwrap();
-    let report = recover(&RealFs, &target.out()).unwrap();
+    let report = patiently(|| recover(&RealFs, &target.out())).unwrap();
     assert_eq!(report.action, RecoverAction::RemovedUnfinished);
     assert!(report.problems[0].contains("routing.json has checksum"), "{:?}", report.problems);
     assert!(!target.is_tidy("changed routing file"));

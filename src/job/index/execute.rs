@@ -5,11 +5,13 @@ use std::sync::Arc;
 
 use super::{IndexJob, Inner, PartJob, open_part};
 use crate::error::{Error, Result};
-use crate::job::part::{Options, Part, Written, WrittenChild};
+use crate::job::part::{Options, Pair, Part, Written, WrittenChild};
 use crate::job::timed;
 use crate::plan::IndexPlan;
 use crate::progress::{Cancel, Progress, Stage, Work};
-use crate::publish::{FileSystem, IndexDirectory, Proof, RoutingFile, SplitRecord, Staging};
+use crate::publish::{
+    FileSystem, IndexDirectory, Proof, RoutingFile, SplitRecord, Staging, check_space, check_staging,
+};
 use crate::report::{ChildReport, IndexReport, StageTime, Stopwatch};
 use crate::route::Resize;
 use crate::source::WriterLock;
@@ -56,11 +58,13 @@ impl PreparedIndex {
     /// removed.
     pub fn execute(mut self, progress: &dyn Progress, cancel: &Cancel) -> Result<IndexReport> {
         let mut times = std::mem::take(&mut self.times);
+        check_space(self.fs.as_ref(), &self.job.out, self.plan.peak_disk_bytes)?;
         let mut staging = Staging::create(Arc::clone(&self.fs), &self.job.out, self.record()?)?;
         let watch = Stopwatch::start();
         let done = self.write(&staging, progress, cancel)?;
         times.extend(self.stages(&done, watch));
         cancel.check()?;
+        let taken_up = staging.taken_up().cloned();
 
         let mut outcome = Outcome::default();
         for (part, done) in self.parts.iter().zip(done) {
@@ -87,7 +91,7 @@ impl PreparedIndex {
         let mut notes = outcome.notes;
         notes.extend(published.notes);
         let reads = outcome.reads;
-        Ok(IndexReport { plan: self.plan, children, reads, verify: verified, stages: times, notes })
+        Ok(IndexReport { plan: self.plan, children, taken_up, reads, verify: verified, stages: times, notes })
     }
 
     fn write(&self, staging: &Staging, progress: &dyn Progress, cancel: &Cancel) -> Result<Vec<Done>> {
@@ -117,18 +121,28 @@ impl PreparedIndex {
     /// Takes one part from its files to verified children.
     fn part(&self, job: &PartJob, place: (&Staging, usize), progress: &dyn Progress, cancel: &Cancel) -> Result<Done> {
         let watch = Stopwatch::start();
+        let (options, (staging, first)) = (&job.options, place);
         let source = open_part(&self.directory, &job.routing)?;
         job.pin.check(&source, &job.record.sources)?;
-        let mut part = Part::route(source, job.routing.clone(), &job.options, progress, cancel)?;
+        if let Some(written) = Written::earlier(staging, first, job.record.children.len(), options.method) {
+            progress.advance(Stage::Write, Work::bytes(source.num_bytes()));
+            let pair = Pair { source: &source, routing: &job.routing };
+            pair.check_source(options, progress, cancel)?;
+            let write = watch.stop(Stage::Write);
+            let watch = Stopwatch::start();
+            let verified = pair.verify(options, place, &written.sidecars, progress, cancel)?;
+            return Ok(Done { written, verified, times: [write, watch.stop(Stage::Verify)] });
+        }
+        let mut part = Part::route(source, job.routing.clone(), options, progress, cancel)?;
         if part.assigned.census != job.record.census {
             let problem = "its documents are routed otherwise than they were".to_owned();
             return Err(Error::SourceChanged { path: part.source.dir().to_path_buf(), problem });
         }
-        part.check_source(&job.options, progress, cancel)?;
-        let written = part.write(&job.options, place, progress, cancel)?;
+        part.pair().check_source(options, progress, cancel)?;
+        let written = part.write(options, place, progress, cancel)?;
         let write = watch.stop(Stage::Write);
         let watch = Stopwatch::start();
-        let verified = part.verify(&job.options, place, &written.sidecars, progress, cancel)?;
+        let verified = part.pair().verify(options, place, &written.sidecars, progress, cancel)?;
         Ok(Done { written, verified, times: [write, watch.stop(Stage::Verify)] })
     }
 
@@ -152,6 +166,11 @@ impl PreparedIndex {
         stages
     }
 
+    /// Fails if the staging directory of another job stands in the way.
+    pub(super) fn check_staging(&self) -> Result<()> {
+        check_staging(self.fs.as_ref(), &self.job.out, || self.record())
+    }
+
     /// What staging announces before it makes anything.
     fn record(&self) -> Result<SplitRecord> {
         let resolve = |path: PathBuf| std::fs::canonicalize(&path).map_err(Error::io("resolve", &path));
@@ -171,6 +190,7 @@ impl PreparedIndex {
             },
             method: self.job.method,
             segments: self.plan.segments,
+            options: self.options.identity(&self.parts.iter().map(|part| &part.pin).collect::<Vec<_>>()),
         })
     }
 }

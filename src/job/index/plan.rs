@@ -7,6 +7,7 @@ use super::{IndexJob, open_part};
 use crate::error::{Error, Result};
 use crate::job::outlook;
 use crate::job::part::{Options, Part};
+use crate::limits::Need;
 use crate::partition::{KeyPolicies, KeyReading, Policy};
 use crate::plan::{IndexPlan, PlannedChild, PlannedMove, PlannedPart};
 use crate::progress::{Cancel, Progress};
@@ -21,6 +22,8 @@ pub(in crate::job) struct PartJob {
     pub(super) options: Options,
     pub(in crate::job) record: PartRecord,
     pub(in crate::job) pin: Pin,
+    /// What it holds at once, at most.
+    pub(super) need: Need,
 }
 
 /// What the plan says of a part.
@@ -99,6 +102,8 @@ pub(super) fn plan_part(
     let pin = Pin::of(&source);
     let part = Part::route(source, routing.clone(), &options, progress, cancel)?;
     let record = part.record()?;
+    let files = part.source.segments().iter().map(|segment| 6 + u64::from(segment.num_docs() < segment.max_doc()));
+    let need = part.need(&options).and(Need { files: 0, maps: files.sum() });
     let planned = Planned {
         part: PlannedPart {
             sources: routing.sources().to_vec(),
@@ -111,7 +116,7 @@ pub(super) fn plan_part(
         readings: part.assigned.readings.clone(),
         notes: part.source.notes().iter().cloned().chain(hidden(&part)).collect(),
     };
-    Ok((PartJob { routing: routing.clone(), options, record, pin }, planned))
+    Ok((PartJob { routing: routing.clone(), options, record, pin, need }, planned))
 }
 
 /// Documents that go from one shard to another, where shards stay.

@@ -156,6 +156,21 @@ impl FaultyFs {
         Ok(())
     }
 
+    /// Loses the power while the disk is being written: every name and rename has lasted, and of the bytes that were not
+    /// synced the first half of a file, by turns as a file of that length and as one of full length that ends in zeros.
+    pub fn lose_power_halfway(&self) -> io::Result<()> {
+        let state = std::mem::take(&mut *self.state());
+        for (nth, path) in state.files.iter().enumerate() {
+            let Some(Kind::File { len }) = RealFs.kind(path)? else { continue };
+            let file = fs::OpenOptions::new().write(true).open(path)?;
+            file.set_len(len / 2)?;
+            if nth % 2 == 1 {
+                file.set_len(len)?;
+            }
+        }
+        Ok(())
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -227,6 +242,16 @@ impl FileSystem for FaultyFs {
     fn open(&self, path: &Path) -> io::Result<Box<dyn Read>> {
         self.state().reachable()?;
         RealFs.open(path)
+    }
+
+    fn is_private(&self, path: &Path) -> io::Result<bool> {
+        self.state().reachable()?;
+        RealFs.is_private(path)
+    }
+
+    fn free_bytes(&self, path: &Path) -> io::Result<Option<u64>> {
+        self.state().reachable()?;
+        RealFs.free_bytes(path)
     }
 
     fn kind(&self, path: &Path) -> io::Result<Option<Kind>> {

@@ -83,6 +83,24 @@ impl FileSystem for RealFs {
         Ok(Box::new(File::open(path)?))
     }
 
+    #[cfg(unix)]
+    fn is_private(&self, path: &Path) -> io::Result<bool> {
+        use std::os::unix::fs::MetadataExt;
+        let meta = fs::symlink_metadata(path)?;
+        Ok(meta.is_dir() && meta.uid() == rustix::process::geteuid().as_raw() && meta.mode() & 0o077 == 0)
+    }
+
+    #[cfg(not(unix))]
+    fn is_private(&self, path: &Path) -> io::Result<bool> {
+        Ok(fs::symlink_metadata(path)?.is_dir())
+    }
+
+    #[cfg(unix)]
+    fn free_bytes(&self, path: &Path) -> io::Result<Option<u64>> {
+        let space = rustix::fs::statvfs(path)?;
+        Ok(Some(space.f_bavail.saturating_mul(space.f_frsize)))
+    }
+
     fn kind(&self, path: &Path) -> io::Result<Option<Kind>> {
         match fs::symlink_metadata(path) {
             Ok(meta) if meta.is_file() => Ok(Some(Kind::File { len: meta.len() })),

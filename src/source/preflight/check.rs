@@ -9,6 +9,7 @@ use tantivy::schema::Schema;
 
 use super::{FileFooter, Parts, StoreInfo, WrittenBy, footer, orphans, planes, settings, store, terms};
 use crate::error::{Error, Result};
+use crate::limits::Need;
 use crate::source::directory::Blocks;
 use crate::source::meta::{META, Meta, SegmentEntry};
 use crate::source::mmap;
@@ -87,6 +88,7 @@ pub(in crate::source) fn map_and_check(dir: &Path, meta: &Meta, notes: &mut Vec<
 type FileName = (Option<Component>, String);
 
 fn map_all(dir: &Path, names: &[FileName]) -> Result<BTreeMap<PathBuf, OwnedBytes>> {
+    Need { files: 0, maps: names.len() as u64 }.check_maps()?;
     let mut files = BTreeMap::new();
     let mut missing = BTreeSet::new();
     for (_, name) in names {
