@@ -25,6 +25,8 @@ use crate::write::OutputFile;
 pub enum Access {
     /// Everybody the umask lets in.
     Umask,
+    /// Of those, everybody who is in this mode; its owner always.
+    Within(u32),
     /// Its owner alone (mode 0700).
     Owner,
 }
@@ -83,6 +85,12 @@ pub trait FileSystem: Send + Sync + fmt::Debug {
 
     /// The names in a directory, sorted.
     fn list(&self, path: &Path) -> io::Result<Vec<OsString>>;
+
+    /// Whether the directory at `path` belongs to the user of this process, and nobody else can write to it.
+    fn is_private(&self, path: &Path) -> io::Result<bool> {
+        let _ = path;
+        Ok(true)
+    }
 
     /// Takes the exclusive lock on a file, which is created if need be; `None` while another holds it.
     fn lock(&self, path: &Path) -> io::Result<Option<Lock>>;

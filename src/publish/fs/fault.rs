@@ -229,6 +229,11 @@ impl FileSystem for FaultyFs {
         RealFs.open(path)
     }
 
+    fn is_private(&self, path: &Path) -> io::Result<bool> {
+        self.state().reachable()?;
+        RealFs.is_private(path)
+    }
+
     fn kind(&self, path: &Path) -> io::Result<Option<Kind>> {
         self.state().reachable()?;
         RealFs.kind(path)

@@ -21,9 +21,13 @@ impl FileSystem for RealFs {
     fn create_dir(&self, path: &Path, access: Access) -> io::Result<()> {
         let mut builder = fs::DirBuilder::new();
         #[cfg(unix)]
-        if access == Access::Owner {
+        {
             use std::os::unix::fs::DirBuilderExt;
-            builder.mode(0o700);
+            match access {
+                Access::Umask => {}
+                Access::Within(mode) => drop(builder.mode(0o700 | mode & 0o077)),
+                Access::Owner => drop(builder.mode(0o700)),
+            }
         }
         #[cfg(not(unix))]
         let _ = (access, &mut builder);
@@ -97,6 +101,13 @@ impl FileSystem for RealFs {
         let mut names = fs::read_dir(path)?.map(|entry| Ok(entry?.file_name())).collect::<io::Result<Vec<_>>>()?;
         names.sort();
         Ok(names)
+    }
+
+    #[cfg(unix)]
+    fn is_private(&self, path: &Path) -> io::Result<bool> {
+        use std::os::unix::fs::MetadataExt;
+        let found = fs::symlink_metadata(path)?;
+        Ok(found.uid() == rustix::process::geteuid().as_raw() && found.mode() & 0o022 == 0)
     }
 
     fn lock(&self, path: &Path) -> io::Result<Option<Lock>> {
