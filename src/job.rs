@@ -22,6 +22,8 @@
 
 mod execute;
 mod explain;
+#[cfg(feature = "fuzzing")]
+pub(crate) mod fuzz;
 mod index;
 mod outlook;
 mod part;

@@ -31,6 +31,9 @@
 
 pub mod check_routing;
 pub mod error;
+#[cfg(feature = "fuzzing")]
+#[doc(hidden)]
+pub mod fuzz;
 pub mod index_hashes;
 pub mod inspect;
 pub mod job;

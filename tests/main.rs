@@ -14,6 +14,7 @@
 //! | `rings` | rings as files; indexes that are taken from one ring to another |
 //! | `refusals`, `refusals_meta`, `damage_source`, `source_shapes`, `source_lock` | what is refused, and how it is said |
 //! | `claims` | sizes that damaged blocks claim, which would end the process |
+//! | `lies` | files that lie, names and links that lead elsewhere, others at work at the same time |
 //! | `sidecar` | hash sidecars: chains of splits, damage, `index-hashes` |
 //! | `link_files`, `children` | linked files, and children in the hands of a tantivy writer |
 //! | `keyless` | splits without a key, saved plans |
@@ -61,6 +62,7 @@ mod golden_versions;
 mod inspect;
 mod keyless;
 mod large;
+mod lies;
 mod link_files;
 mod one_pass;
 mod predicted;

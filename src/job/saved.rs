@@ -190,7 +190,7 @@ impl SavedPlan {
         }
     }
 
-    fn parse(bytes: &[u8]) -> Result<SavedPlan, String> {
+    pub(crate) fn parse(bytes: &[u8]) -> Result<SavedPlan, String> {
         #[derive(Deserialize)]
         struct Version {
             format: u32,

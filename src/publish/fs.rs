@@ -25,6 +25,8 @@ use crate::write::OutputFile;
 pub enum Access {
     /// Everybody the umask lets in.
     Umask,
+    /// Of those, everybody who is in this mode; its owner always.
+    Within(u32),
     /// Its owner alone (mode 0700).
     Owner,
 }
@@ -79,7 +81,7 @@ pub trait FileSystem: Send + Sync + fmt::Debug {
     fn open(&self, path: &Path) -> io::Result<Box<dyn Read>>;
 
     /// Whether `path` is a directory of this process's user that nobody else can enter (where there are users). Only what
-    /// is in such a one is used again; the default says that none is.
+    /// is in such a one is used again, or recovered; the default says that none is.
     fn is_private(&self, path: &Path) -> io::Result<bool> {
         let _ = path;
         Ok(false)

@@ -57,12 +57,12 @@ pub struct SegmentLineage {
 
 impl SourceLineage {
     /// Writes down where `source` stands and what it is: an entry per directory, whose shard numbers are `shards`. Reads
-    /// the footers of its files.
+    /// none of its files.
     pub fn of(source: &Source, shards: &[ShardNumber]) -> Result<Vec<SourceLineage>> {
         let one = |(origin, (dir, meta)): (usize, (&PathBuf, &Meta))| {
             let path = std::fs::canonicalize(dir).map_err(Error::io("resolve", dir))?;
             let opstamp = meta.opstamp();
-            let segments = source.segments_of(origin).map(SegmentLineage::of).collect::<Result<Vec<_>>>()?;
+            let segments = source.segments_of(origin).map(SegmentLineage::of).collect();
             let shard = shards.get(origin).copied().unwrap_or_default();
             Ok(SourceLineage { shard, dir: path.to_string_lossy().into_owned(), opstamp, segments })
         };
@@ -71,13 +71,13 @@ impl SourceLineage {
 }
 
 impl SegmentLineage {
-    fn of(segment: &Segment) -> Result<SegmentLineage> {
+    fn of(segment: &Segment) -> SegmentLineage {
         let files = Component::ALL
             .into_iter()
-            .map(|component| Ok(WrittenFile { linked: false, ..source_file(segment, component)? }))
-            .collect::<Result<Vec<_>>>()?;
+            .map(|component| WrittenFile { linked: false, ..source_file(segment, component) })
+            .collect();
         let (id, max_doc, num_docs) = (segment.id().to_owned(), segment.max_doc(), segment.num_docs());
-        Ok(SegmentLineage { id, max_doc, num_docs, files })
+        SegmentLineage { id, max_doc, num_docs, files }
     }
 }
 

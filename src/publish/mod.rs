@@ -6,6 +6,8 @@
 
 mod files;
 mod fs;
+#[cfg(feature = "fuzzing")]
+pub(crate) mod fuzz;
 mod index_directory;
 pub mod layout;
 mod manifest;

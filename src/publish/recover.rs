@@ -88,6 +88,14 @@ pub fn recover(fs: &dyn FileSystem, out: &Path) -> Result<RecoverReport> {
             return Err(Error::Manifest { path: staging.to_path_buf(), problem });
         }
     }
+    if !fs.is_private(staging).map_err(Error::io("look at", staging))? {
+        // Runs make it for their user alone. What else has its name may hold whatever its owner likes to see published.
+        let problem =
+            "it belongs to another user, or others can write to it; recover as the user who ran shardsplit, or \
+                       remove it by hand"
+                .to_owned();
+        return Err(Error::Manifest { path: staging.to_path_buf(), problem });
+    }
     let live = || Error::StagingExists { path: staging.to_path_buf(), target: layout.out().to_path_buf(), live: true };
     let _lock = fs.lock(&layout.lock()).map_err(Error::io("lock", layout.lock()))?.ok_or_else(live)?;
     let record = read_record(fs, &layout)?;

@@ -156,7 +156,7 @@ impl RoutingFile {
         super::manifest_file::to_bytes(path, self)
     }
 
-    fn parse(bytes: &[u8]) -> Result<RoutingFile, String> {
+    pub(super) fn parse(bytes: &[u8]) -> Result<RoutingFile, String> {
         #[derive(Deserialize)]
         struct Kind {
             format: u32,

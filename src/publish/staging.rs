@@ -110,10 +110,11 @@ impl Staging {
         // CRASH: an empty staging directory with a free lock; `recover` removes both.
         self.announce()?;
         let children = layout.children();
-        fs.create_dir(&children, Access::Umask).map_err(Error::io("create", &children))?;
+        let access = access(&self.record)?;
+        fs.create_dir(&children, access).map_err(Error::io("create", &children))?;
         for child in self.record.children() {
             let path = layout.staged_child(child.shard);
-            fs.create_dir(&path, Access::Umask).map_err(Error::io("create", &path))?;
+            fs.create_dir(&path, access).map_err(Error::io("create", &path))?;
         }
         Ok(())
     }
@@ -294,6 +295,22 @@ fn check_target(fs: &dyn FileSystem, layout: &Layout, record: &SplitRecord) -> R
             source.display()
         ))),
     }
+}
+
+/// Who may enter the set: nobody whom a source keeps out.
+#[cfg(unix)]
+pub(super) fn access(record: &SplitRecord) -> Result<Access> {
+    use std::os::unix::fs::PermissionsExt;
+    let mut mode = 0o777;
+    for path in &record.source_paths {
+        mode &= std::fs::metadata(path).map_err(Error::io("look at", path))?.permissions().mode();
+    }
+    Ok(Access::Within(mode))
+}
+
+#[cfg(not(unix))]
+pub(super) fn access(_record: &SplitRecord) -> Result<Access> {
+    Ok(Access::Umask)
 }
 
 pub(super) fn staging_exists(fs: &dyn FileSystem, layout: &Layout) -> Error {

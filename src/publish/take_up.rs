@@ -24,7 +24,7 @@ use super::manifest_file::{parse, read, read_bytes};
 use super::record::{PartRecord, SplitRecord};
 use super::removal::remove_child;
 use super::seal::{routing_of, written};
-use super::staging::{Staging, staging_exists};
+use super::staging::{Staging, access, staging_exists};
 use crate::error::{Error, Result};
 use crate::route::ShardNumber;
 use crate::source::sidecar_segment;
@@ -143,8 +143,8 @@ impl Staging {
             self.sync_dir(layout.staging())?;
             self.sync_dir(layout.parent())?;
         }
-        let children = layout.children();
-        create_dir(fs, &children)?;
+        let (children, allowed) = (layout.children(), access(&self.record)?);
+        create_dir(fs, &children, allowed)?;
         // ORDER: what was sealed is no set any more once something is added to it or taken away, so the seal goes first,
         // for good.
         if remove(fs, &children.join(MANIFEST))? > 0 {
@@ -171,7 +171,7 @@ impl Staging {
                     Some(Kind::Directory) => taken_up.removed_files += remove_child(fs, &dir, &child.segments)?,
                     Some(_) => return Err(in_the_way(&layout)),
                 }
-                create_dir(fs, &dir)?;
+                create_dir(fs, &dir, allowed)?;
                 // Somebody else's file would become part of the set.
                 if !fs.list(&dir).map_err(Error::io("list", &dir))?.is_empty() {
                     return Err(in_the_way(&layout));
@@ -294,8 +294,8 @@ fn remove(fs: &dyn FileSystem, path: &Path) -> Result<u64> {
 }
 
 /// Makes a directory, if there is none.
-fn create_dir(fs: &dyn FileSystem, path: &Path) -> Result<()> {
-    match fs.create_dir(path, Access::Umask) {
+fn create_dir(fs: &dyn FileSystem, path: &Path, allowed: Access) -> Result<()> {
+    match fs.create_dir(path, allowed) {
         Err(error) if error.kind() == ErrorKind::AlreadyExists && kind(fs, path)? == Some(Kind::Directory) => Ok(()),
         other => other.map_err(Error::io("create", path)),
     }

@@ -1,10 +1,11 @@
 //! tantivy's writer lock on the source: an advisory lock on `.tantivy-writer.lock`.
 
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::{File, TryLockError};
 use std::io;
 use std::path::Path;
 
 use super::meta::META;
+use super::regular::{open_lock, open_regular};
 use crate::error::{Error, Result};
 
 /// Whether to take tantivy's writer lock on an index that is opened.
@@ -37,11 +38,10 @@ pub(crate) fn acquire(dir: &Path, mode: LockMode, notes: &mut Vec<String>) -> Re
         return Ok(None);
     }
     let path = dir.join(WRITER_LOCK);
-    let opened = OpenOptions::new().write(true).create(true).truncate(false).open(&path);
-    let file = match opened {
+    let file = match open_lock(&path) {
         Ok(file) => file,
         Err(error) if matches!(error.kind(), io::ErrorKind::ReadOnlyFilesystem | io::ErrorKind::PermissionDenied) => {
-            match File::open(&path) {
+            match open_regular(&path) {
                 Ok(file) => file,
                 Err(_) => {
                     notes.push(format!("no lock was taken: {} cannot be written", dir.display()));

@@ -6,6 +6,7 @@ use std::path::Path;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+use super::regular::read_regular;
 use super::segment::{Component, deletes_file_name};
 use crate::error::{Error, Result};
 
@@ -89,7 +90,7 @@ impl Meta {
     pub fn read(dir: &Path) -> Result<Meta> {
         let path = dir.join(META);
         let not_an_index = |problem: String| Error::NotAnIndex { path: dir.to_path_buf(), problem };
-        let bytes = match std::fs::read(&path) {
+        let bytes = match read_regular(&path) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
                 let problem = if dir.is_dir() { "it has no meta.json" } else { "there is no such directory" };
@@ -97,6 +98,13 @@ impl Meta {
             }
             Err(source) => return Err(Error::Io { operation: "read", path, source }),
         };
+        Meta::parse(dir, bytes)
+    }
+
+    /// `dir`: whose `meta.json` has these `bytes`.
+    pub(super) fn parse(dir: &Path, bytes: Vec<u8>) -> Result<Meta> {
+        let path = dir.join(META);
+        let not_an_index = |problem: String| Error::NotAnIndex { path: dir.to_path_buf(), problem };
         let value: Map<String, Value> = serde_json::from_slice(&bytes)
             .map_err(|error| Error::corrupt(&path, format!("it is not JSON: {error}")))?;
         let raw: RawMeta = serde_json::from_slice(&bytes)

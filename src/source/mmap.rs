@@ -1,26 +1,23 @@
 //! Mapping files: the only unsafe code of the crate.
 
-use std::fs::File;
 use std::path::Path;
 
 use memmap2::Mmap;
 use tantivy::directory::OwnedBytes;
 
+use super::file_id::{FileId, id_of};
+use super::regular::open_regular;
 use crate::error::{Error, Result};
 
-/// Maps `path` for reading. An empty file gives empty bytes.
+/// Maps `path` for reading, and says which file that was. An empty file gives empty bytes.
 ///
 /// The bytes live as long as any clone of the result, even if the file is unlinked meanwhile.
 #[expect(unsafe_code, reason = "a map cannot be made otherwise; who promises what is said below")]
-pub(super) fn map(path: &Path) -> Result<OwnedBytes> {
-    // Asked before opening: opening a pipe would wait for a writer.
-    if !std::fs::metadata(path).map_err(Error::io("open", path))?.is_file() {
-        let problem = std::io::Error::new(std::io::ErrorKind::InvalidInput, "it is not a regular file");
-        return Err(Error::io("open", path)(problem));
-    }
-    let file = File::open(path).map_err(Error::io("open", path))?;
+pub(super) fn map(path: &Path) -> Result<(OwnedBytes, FileId)> {
+    let file = open_regular(path).map_err(Error::io("open", path))?;
+    let id = id_of(&file, path);
     if file.metadata().map_err(Error::io("stat", path))?.len() == 0 {
-        return Ok(OwnedBytes::empty());
+        return Ok((OwnedBytes::empty(), id));
     }
     // SAFETY: a map is sound while nobody changes or truncates the file. tantivy promises that for segment files:
     // they are written once under a fresh name, and garbage collection unlinks but never truncates them. We hold the
@@ -29,5 +26,5 @@ pub(super) fn map(path: &Path) -> Result<OwnedBytes> {
     // reading its lost pages ends the process with SIGBUS; nothing is published in that case, and `recover` removes the
     // staging directory.
     let mmap = unsafe { Mmap::map(&file) }.map_err(Error::io("map", path))?;
-    Ok(OwnedBytes::new(mmap))
+    Ok((OwnedBytes::new(mmap), id))
 }

@@ -11,6 +11,7 @@ use tantivy::schema::Field;
 use tantivy::termdict::TermDictionary;
 use tantivy::{DocId, Index, SegmentReader};
 
+use super::file_id::FileId;
 use super::guard::guard;
 use super::preflight::{CheckedFile, CheckedSegment, StoreInfo, WrittenBy};
 use crate::error::{Error, Result};
@@ -198,8 +199,13 @@ impl Segment {
 
     /// CRC-32 of one of its files, all bytes: the footer's, continued over the footer. If the body was damaged since it was
     /// written, this is the checksum it should have.
-    pub(super) fn file_crc32(&self, component: Component) -> u32 {
+    pub(crate) fn file_crc32(&self, component: Component) -> u32 {
         self.checked_file(Some(component)).map_or(0, |file| file.crc32)
+    }
+
+    /// Which file was mapped as one of its files; its name may stand for another one now.
+    pub(crate) fn file_id(&self, component: Component) -> Option<&FileId> {
+        self.checked_file(Some(component)).map(|file| &file.id)
     }
 
     pub(super) fn files(&self) -> &[CheckedFile] {

@@ -25,7 +25,7 @@ pub(crate) fn blocks(segment: &Segment) -> Result<Vec<BlockAddr>> {
     parse(body, segment.max_doc()).map_err(|problem| Error::corrupt(segment.file(Component::Store), problem))
 }
 
-fn parse(body: &[u8], max_doc: u32) -> Result<Vec<BlockAddr>, String> {
+pub(super) fn parse(body: &[u8], max_doc: u32) -> Result<Vec<BlockAddr>, String> {
     let footer = body.len().checked_sub(STORE_FOOTER).and_then(|start| body.get(start..)).ok_or("it has no footer")?;
     let offset = footer.get(4..12).and_then(|bytes| bytes.first_chunk::<8>()).map(|bytes| u64::from_le_bytes(*bytes));
     let offset = offset.and_then(|offset| usize::try_from(offset).ok()).ok_or("its footer ends early")?;

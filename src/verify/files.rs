@@ -19,7 +19,8 @@ use crate::error::{Error, Result};
 use crate::progress::{Cancel, Progress, Stage, Work};
 use crate::route::ShardNumber;
 use crate::source::{
-    Component, LockMode, MANAGED, MAX_FOOTER, META, Meta, SegmentEntry, Source, WRITER_LOCK, guard, sidecar_segment,
+    Component, FileId, LockMode, MANAGED, MAX_FOOTER, META, Meta, SegmentEntry, Source, WRITER_LOCK, file_id, guard,
+    open_regular, read_regular, sidecar_segment,
 };
 use crate::threads;
 
@@ -154,7 +155,7 @@ fn managed(child: &Child, present: &BTreeSet<String>, expected: &BTreeSet<String
             );
         }
     };
-    let listed = match std::fs::read(&path) {
+    let listed = match read_regular(&path) {
         Ok(bytes) => serde_json::from_slice::<BTreeSet<String>>(&bytes).map_err(|error| error.to_string()),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             return warn(1, "the list of managed files is not there".to_owned());
@@ -212,25 +213,6 @@ fn checksums(
         .collect())
 }
 
-/// What makes two paths the same file.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum FileId {
-    /// Device and inode.
-    Inode(u64, u64),
-    /// The path itself, where there are no inodes.
-    Path(PathBuf),
-}
-
-/// The identity of the file at `path`.
-pub(super) fn file_id(path: &Path) -> FileId {
-    #[cfg(unix)]
-    if let Ok(meta) = std::fs::metadata(path) {
-        use std::os::unix::fs::MetadataExt;
-        return FileId::Inode(meta.dev(), meta.ino());
-    }
-    FileId::Path(path.to_path_buf())
-}
-
 /// Checks footer and, if `read_body`, checksum. Only an interruption is an error.
 fn check_file(path: &Path, read_body: bool, cancel: &Cancel) -> Result<Option<Finding>> {
     let footer = |error: io::Error| Finding::error(FindingKind::Footer, format!("the footer cannot be read: {error}"));
@@ -268,7 +250,7 @@ fn check_file(path: &Path, read_body: bool, cancel: &Cancel) -> Result<Option<Fi
 
 /// The file, the checksum its footer has, and the length of its body.
 fn open_at_footer(path: &Path) -> io::Result<(File, u32, u64)> {
-    let mut file = File::open(path)?;
+    let mut file = open_regular(path)?;
     let len = file.metadata()?.len();
     let tail_len = len.min(MAX_FOOTER);
     file.seek(SeekFrom::Start(len - tail_len))?;

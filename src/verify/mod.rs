@@ -29,6 +29,8 @@ mod report;
 mod sidecars;
 
 pub use content::Digest;
+#[cfg(feature = "fuzzing")]
+pub(crate) use content::fuzz;
 pub use finding::{Finding, FindingKind, Grade, Sighting};
 pub use job::{Ownership, SAMPLE, VerifyJob, verify};
 pub use report::{Check, FieldStatistics, VerifiedChild, VerifyLevel, VerifyReport};

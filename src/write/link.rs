@@ -11,16 +11,9 @@
 //! checked against the footer's checksum, and the notes say so.
 //!
 //! Cost: two passes over the assignment for up to 32 children, one more for every further 32; memory one bit per
-//! document of the largest segment and child of such a batch. Of the source's files only footers are read.
+//! document of the largest segment and child of such a batch. The source's files are not read.
 
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::{Read, Seek, SeekFrom};
-use std::sync::Arc;
-
-use tantivy::HasLen;
-use tantivy::directory::footer::Footer;
-use tantivy::directory::{FileSlice, OwnedBytes};
 
 use super::alive::AliveBitset;
 use super::meta::linked_segment_ids;
@@ -29,7 +22,7 @@ use crate::error::{Error, Result};
 use crate::partition::Assignment;
 use crate::progress::{Cancel, Progress, Stage, Work};
 use crate::route::ShardNumber;
-use crate::source::{Component, MAX_FOOTER, Segment, Source, deletes_file_name};
+use crate::source::{Component, Segment, Source, deletes_file_name, file_id};
 
 /// Children whose bitsets are in memory at once: at 32, four bytes per document.
 const BATCH: usize = 32;
@@ -41,7 +34,8 @@ const BATCH: usize = 32;
 ///
 /// # Errors
 /// [`Error::Census`] if `assignment` does not give every live document, and no deleted one, to a child;
-/// [`Error::Corrupt`] if a copy does not have the checksum its footer names; [`Error::Io`]; [`Error::Interrupted`].
+/// [`Error::Corrupt`] if a copy does not have the checksum its footer names; [`Error::SourceChanged`] if another file has the
+/// name of one that was opened; [`Error::Io`]; [`Error::Interrupted`].
 pub fn link(
     source: &Source,
     assignment: &Assignment,
@@ -79,30 +73,16 @@ pub fn link_stays(
     Ok(job.finish())
 }
 
-/// A file of the source without a byte of its body read: length, and the CRC-32 of the whole file as its footer says.
-///
-/// The footer has the CRC of the body; continued over the footer's own bytes it is the CRC of the file. If the body was
-/// damaged since it was written, this is the checksum it should have.
-pub fn source_file(segment: &Segment, component: Component) -> Result<WrittenFile> {
-    let path = segment.file(component);
-    let body_len = segment.body(component).len() as u64;
-    let mut file = File::open(&path).map_err(Error::io("open", &path))?;
-    file.seek(SeekFrom::Start(body_len)).map_err(Error::io("read", &path))?;
-    let mut tail = Vec::new();
-    file.take(MAX_FOOTER + 1).read_to_end(&mut tail).map_err(Error::io("read", &path))?;
-    let (len, slice) = (tail.len() as u64, FileSlice::new(Arc::new(OwnedBytes::new(tail.clone()))));
-    let (footer, before) = Footer::extract_footer(slice).map_err(Error::io("read the footer of", &path))?;
-    if before.len() != 0 {
-        return Err(Error::corrupt(&path, format!("its length changed: the footer is not at byte {body_len}")));
-    }
-    let mut crc = crc32fast::Hasher::new_with_initial_len(footer.crc, body_len);
-    crc.update(&tail);
-    Ok(WrittenFile {
+/// A file of the source as it was opened, without a byte of it read: length, and the CRC-32 of the whole file as its footer
+/// makes it. If the body was damaged since it was written, this is the checksum it should have.
+#[must_use]
+pub fn source_file(segment: &Segment, component: Component) -> WrittenFile {
+    WrittenFile {
         name: component.file_name(segment.id()),
-        len: body_len + len,
-        crc32: crc.finalize(),
+        len: segment.component_bytes(component),
+        crc32: segment.file_crc32(component),
         linked: true,
-    })
+    }
 }
 
 /// Copies made for one reason.
@@ -148,11 +128,8 @@ impl Linker<'_> {
         if owners.is_empty() {
             return Ok(());
         }
-        let shared = Component::ALL.map(|component| {
-            let file = source_file(segment, component)?;
-            Ok(WrittenFile { name: component.file_name(id), ..file })
-        });
-        let shared = shared.into_iter().collect::<Result<Vec<_>>>()?;
+        let shared = Component::ALL
+            .map(|component| WrittenFile { name: component.file_name(id), ..source_file(segment, component) });
         // A bitset may carry the name of one of the source's own: it is another file in another directory.
         let opstamp = self.source.meta().opstamp();
         for batch in owners.chunks(BATCH) {
@@ -206,7 +183,14 @@ impl Linker<'_> {
         for (component, file) in Component::ALL.into_iter().zip(shared) {
             let path = segment.file(component);
             match self.files.link(child, &file.name, &path)? {
-                Linked::Shared => files.push(file.clone()),
+                Linked::Shared => {
+                    // Names get new files, files never get their names back: what has the name now is what was linked.
+                    if segment.file_id(component) != Some(&file_id(&path)) {
+                        let problem = format!("another file has the name {} now", file.name);
+                        return Err(Error::SourceChanged { path: path.with_file_name(""), problem });
+                    }
+                    files.push(file.clone());
+                }
                 Linked::Copied { reason, len, crc32 } => {
                     if (len, crc32) != (file.len, file.crc32) {
                         let problem = format!(

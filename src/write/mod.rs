@@ -21,5 +21,7 @@ mod store;
 pub use link::{link, link_stays, source_file};
 pub use meta::{child_segment_id, child_segment_ids, linked_segment_ids, managed_json, meta_json};
 pub use output::{ChildFiles, Linked, OutputFile, SyncBehind, WrittenFile, WrittenSegment};
+#[cfg(feature = "fuzzing")]
+pub(crate) use postings::fuzz;
 pub use rewrite::{OPEN_FILES, Rewritten, SourceReads, check, groups_at_once, rewrite};
 pub use sidecar::{SidecarWriter, link_sidecars};

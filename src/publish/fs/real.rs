@@ -21,9 +21,13 @@ impl FileSystem for RealFs {
     fn create_dir(&self, path: &Path, access: Access) -> io::Result<()> {
         let mut builder = fs::DirBuilder::new();
         #[cfg(unix)]
-        if access == Access::Owner {
+        {
             use std::os::unix::fs::DirBuilderExt;
-            builder.mode(0o700);
+            match access {
+                Access::Umask => {}
+                Access::Within(mode) => drop(builder.mode(0o700 | mode & 0o077)),
+                Access::Owner => drop(builder.mode(0o700)),
+            }
         }
         #[cfg(not(unix))]
         let _ = (access, &mut builder);

@@ -60,6 +60,22 @@ impl Fst<'_> {
         node.transitions > INDEX_THRESHOLD && self.version >= 2
     }
 
+    /// Whether the table of `node` leads somewhere from a byte that none of its transitions has: look-ups do not compare
+    /// the byte again, so that they would find terms that are not there.
+    pub(super) fn finds_absent(&self, node: &Node) -> Result<bool> {
+        let mut present = [false; 256];
+        for at in 0..node.transitions {
+            let (input, _) = self.transition(node, at)?;
+            if let Some(present) = present.get_mut(usize::from(input)) {
+                *present = true;
+            }
+        }
+        let start = usize::try_from(node.inputs).ok();
+        let table = start.and_then(|start| self.bytes.get(start..)?.get(..present.len()));
+        let table = table.ok_or(Damaged(node.inputs))?;
+        Ok(table.iter().zip(present).any(|(&entry, present)| !present && usize::from(entry) < node.transitions))
+    }
+
     #[inline]
     pub(super) fn node(&self, address: u64) -> Result<Node> {
         let only = |input, target, start| Node {

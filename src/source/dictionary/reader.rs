@@ -31,6 +31,8 @@ pub(crate) struct TermReader<'a> {
     info: TermInfo,
     /// Whether a node on the way to the current term, from the one before, has a table.
     by_table: bool,
+    /// Whether any node on the way so far has a table that finds terms that are not there.
+    astray: bool,
 }
 
 #[derive(Clone, Copy)]
@@ -62,6 +64,7 @@ impl<'a> TermReader<'a> {
             ordinal: 0,
             info: TermInfo::default(),
             by_table: false,
+            astray: false,
         };
         if reader.infos.num_terms() > 0 {
             reader.seek(root, from.unwrap_or(&[]))?;
@@ -74,6 +77,7 @@ impl<'a> TermReader<'a> {
         let (mut address, mut sum) = (root, 0);
         for (depth, &byte) in from.iter().enumerate() {
             let node = self.fst.node(address)?;
+            self.enter_table(&node)?;
             let mut at = 0;
             while at < node.transitions && self.fst.transition(&node, at)?.0 < byte {
                 at += 1;
@@ -127,7 +131,7 @@ impl<'a> TermReader<'a> {
         loop {
             address = self.fst.follow(address, &mut self.key);
             let node = self.fst.node(address)?;
-            self.by_table |= self.fst.has_table(&node);
+            self.by_table |= self.enter_table(&node)?;
             if node.is_final {
                 if node.transitions > 0 {
                     self.open.push(OpenNode { node, at: 0, depth: self.key.len(), sum });
@@ -150,6 +154,16 @@ impl<'a> TermReader<'a> {
         }
     }
 
+    /// Looks at the table of a node, if it has one.
+    #[inline]
+    fn enter_table(&mut self, node: &Node) -> Result<bool> {
+        let has_table = self.fst.has_table(node);
+        if has_table && !self.astray {
+            self.astray = self.fst.finds_absent(node)?;
+        }
+        Ok(has_table)
+    }
+
     fn enter_term(&mut self, address: u64, sum: u64) -> Result<()> {
         self.info = self.infos.get(sum).filter(|_| sum == self.ordinal).ok_or(Damaged(address))?;
         self.ordinal += 1;
@@ -160,6 +174,11 @@ impl<'a> TermReader<'a> {
     /// tables, so the term can be there and still not be found.
     pub(crate) fn is_by_table(&self) -> bool {
         self.by_table
+    }
+
+    /// Whether a table on the way to this or an earlier term finds terms that are not there.
+    pub(crate) fn leads_astray(&self) -> bool {
+        self.astray
     }
 
     /// The current term.

@@ -11,6 +11,7 @@ use super::{FileFooter, Parts, StoreInfo, WrittenBy, footer, orphans, planes, se
 use crate::error::{Error, Result};
 use crate::limits::Need;
 use crate::source::directory::Blocks;
+use crate::source::file_id::FileId;
 use crate::source::meta::{META, Meta, SegmentEntry};
 use crate::source::mmap;
 use crate::source::segment::Component;
@@ -26,6 +27,8 @@ pub(in crate::source) struct CheckedFile {
     pub(in crate::source) footer: FileFooter,
     /// CRC-32 of the file, as its footer makes it.
     pub(in crate::source) crc32: u32,
+    /// Which file it was; another one may have its name since.
+    pub(in crate::source) id: FileId,
 }
 
 /// The files of one segment.
@@ -67,8 +70,8 @@ pub(in crate::source) fn map_and_check(dir: &Path, meta: &Meta, notes: &mut Vec<
     let meta_path = dir.join(META);
     settings::check(&meta_path, meta)?;
     let names: Vec<FileName> = meta.segments().iter().flat_map(SegmentEntry::files).collect();
-    let mapped = map_all(dir, &names)?;
-    let files = check_footers(dir, names, &mapped)?;
+    let (mapped, ids) = map_all(dir, &names)?;
+    let files = check_footers(dir, names, &mapped, &ids)?;
     let oldest = files.iter().flatten().map(|file| file.footer.written_by).min();
     let schema = settings::parse_schema(&meta_path, meta, oldest)?;
     let sort = settings::check_sort(&meta_path, meta, &schema)?;
@@ -87,14 +90,18 @@ pub(in crate::source) fn map_and_check(dir: &Path, meta: &Meta, notes: &mut Vec<
 /// A file's component, and its name.
 type FileName = (Option<Component>, String);
 
-fn map_all(dir: &Path, names: &[FileName]) -> Result<BTreeMap<PathBuf, OwnedBytes>> {
+/// Whole files, and which files they are, by name.
+type Mapped = (BTreeMap<PathBuf, OwnedBytes>, BTreeMap<PathBuf, FileId>);
+
+fn map_all(dir: &Path, names: &[FileName]) -> Result<Mapped> {
     Need { files: 0, maps: names.len() as u64 }.check_maps()?;
-    let mut files = BTreeMap::new();
+    let (mut files, mut ids) = (BTreeMap::new(), BTreeMap::new());
     let mut missing = BTreeSet::new();
     for (_, name) in names {
         match mmap::map(&dir.join(name)) {
-            Ok(bytes) => {
+            Ok((bytes, id)) => {
                 files.insert(PathBuf::from(name), bytes);
+                ids.insert(PathBuf::from(name), id);
             }
             Err(Error::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => {
                 missing.insert(name.clone());
@@ -103,7 +110,7 @@ fn map_all(dir: &Path, names: &[FileName]) -> Result<BTreeMap<PathBuf, OwnedByte
         }
     }
     if missing.is_empty() {
-        Ok(files)
+        Ok((files, ids))
     } else {
         Err(Error::MissingFiles { path: dir.to_path_buf(), files: missing.into_iter().collect() })
     }
@@ -114,6 +121,7 @@ fn check_footers(
     dir: &Path,
     names: Vec<FileName>,
     mapped: &BTreeMap<PathBuf, OwnedBytes>,
+    ids: &BTreeMap<PathBuf, FileId>,
 ) -> Result<Vec<Vec<CheckedFile>>> {
     let files: Vec<(Option<Component>, PathBuf, OwnedBytes)> = names
         .into_iter()
@@ -133,7 +141,9 @@ fn check_footers(
         let mut crc32 = crc32fast::Hasher::new_with_initial_len(footer.crc32, footer.body_len as u64);
         crc32.update(bytes.get(footer.body_len..).unwrap_or_default());
         let crc32 = crc32.finalize();
-        let checked = CheckedFile { component, path, len: bytes.len(), body, footer, crc32 };
+        let id = path.file_name().and_then(|name| ids.get(Path::new(name)));
+        let id = id.cloned().unwrap_or_else(|| FileId::Path(path.clone()));
+        let checked = CheckedFile { component, path, len: bytes.len(), body, footer, crc32, id };
         if let Some(segment) = segments.last_mut() {
             segment.push(checked);
         }

@@ -18,6 +18,8 @@
 mod check;
 mod composite;
 mod footer;
+#[cfg(feature = "fuzzing")]
+pub(in crate::source) mod fuzz;
 mod orphans;
 mod planes;
 mod settings;

@@ -38,7 +38,7 @@ impl Sidecar {
     pub fn open(segment: &Segment, name: &str) -> Found {
         let path = segment.path().with_file_name(name);
         let file = match mmap::map(&path) {
-            Ok(file) => file,
+            Ok((file, _)) => file,
             Err(Error::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => return Found::Absent,
             Err(error) => return Found::Unusable(format!("cannot be read: {}", error.one_line())),
         };

@@ -1,7 +1,8 @@
 //! Entries of a term dictionary: what no document shows, but look-ups need.
 //!
 //! Streaming a dictionary and looking terms up read the same automaton in different ways: a node with many transitions
-//! has a table by byte that only look-ups use. So a term can be there and still not be found. Looking every term up
+//! has a table by byte that only look-ups use. So a term can be there and still not be found, and one that is not there can
+//! be found. Looking every term up
 //! would cost as much as reading it; the branches of such nodes are looked up, one term each, and a 64th of the others.
 
 use std::io;
@@ -18,11 +19,13 @@ const LOOKUP: u64 = 64;
 pub(super) struct EntryCheck<'a> {
     dictionary: &'a TermDictionary,
     previous: Option<(Vec<u8>, TermInfo)>,
+    /// It was said that look-ups find what is not there.
+    told: bool,
 }
 
 impl<'a> EntryCheck<'a> {
     pub(super) fn new(dictionary: &'a TermDictionary) -> EntryCheck<'a> {
-        EntryCheck { dictionary, previous: None }
+        EntryCheck { dictionary, previous: None, told: false }
     }
 
     /// What is wrong with finding the term under `terms`, whose place is `ordinal`, if it is its turn to be looked up.
@@ -35,6 +38,10 @@ impl<'a> EntryCheck<'a> {
         let (term, info) = (terms.key(), terms.info());
         let problem = match &self.previous {
             _ if terms.ordinal() != ordinal => Some(format!("has ordinal {}, its place is {ordinal}", terms.ordinal())),
+            _ if terms.leads_astray() && !self.told => {
+                self.told = true;
+                Some("stands below a node whose table finds terms that are not there".to_owned())
+            }
             _ if info.doc_freq == 0 => Some("is in the dictionary without a document".to_owned()),
             _ if info.postings_range.is_empty() || info.positions_range.end < info.positions_range.start => {
                 Some("has a range of bytes that ends where it begins, or before".to_owned())
@@ -180,5 +187,32 @@ mod tests {
             }
         }
         assert!(unfindable >= 40, "{unfindable}");
+    }
+
+    #[test]
+    fn tables_that_find_terms_that_are_not_there_are_told_wherever_the_dictionary_is_cut() {
+        let (bytes, terms) = wide();
+        let cuts: [&[u64]; 3] = [&[0, 2000], &[0, 20, 2000], &[0, 1030, 1031, 1045, 2000]];
+        let absent: Vec<[u8; 2]> =
+            (0..=255u8).flat_map(|byte| [[byte, 5], [0, byte]]).filter(|term| !terms.contains(term)).collect();
+        let finds = |bytes: &[u8]| {
+            let dictionary = TermDictionary::open(FileSlice::from(bytes.to_vec())).unwrap();
+            absent.iter().any(|term| dictionary.term_ord(term).is_ok_and(|found| found.is_some()))
+        };
+        assert!(!finds(&bytes));
+        let mut astray = 0;
+        // Entries of bytes that no transition has.
+        for at in (16..bytes.len() - 16).filter(|&at| bytes[at] == 0xff) {
+            let mut bytes = bytes.clone();
+            bytes[at] = 1;
+            let lied = std::panic::catch_unwind(|| finds(&bytes)).unwrap_or(false);
+            if lied {
+                astray += 1;
+                for cut in cuts {
+                    assert!(!problems(&bytes, cut).is_empty(), "byte {at}, cut {cut:?}");
+                }
+            }
+        }
+        assert!(astray >= 300, "{astray}");
     }
 }

@@ -11,6 +11,8 @@ mod columns;
 mod compare;
 pub(super) mod dictionary;
 pub(super) mod digest;
+#[cfg(feature = "fuzzing")]
+pub(crate) mod fuzz;
 pub(super) mod lanes;
 mod maxima;
 mod norms;

@@ -2,15 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use crate::source::{Component, Segment, Source};
-use crate::verify::files::{Child, FileId, file_id};
+use crate::source::{Component, FileId, Segment, Source};
+use crate::verify::files::Child;
 
 /// Segments of the source, found by their files or their ids. Both may belong to several segments: shards that were
 /// linked to one parent have the same.
 pub(super) struct Originals<'a> {
     source: &'a Source,
     /// By the identity of the doc store.
-    by_file: BTreeMap<FileId, Vec<usize>>,
+    by_file: BTreeMap<&'a FileId, Vec<usize>>,
     by_id: BTreeMap<&'a str, Vec<usize>>,
 }
 
@@ -18,7 +18,9 @@ impl<'a> Originals<'a> {
     pub(super) fn of(source: &'a Source) -> Originals<'a> {
         let (mut by_file, mut by_id) = (BTreeMap::<_, Vec<usize>>::new(), BTreeMap::<_, Vec<usize>>::new());
         for (index, segment) in source.segments().iter().enumerate() {
-            by_file.entry(file_id(&segment.file(Component::Store))).or_default().push(index);
+            if let Some(id) = segment.file_id(Component::Store) {
+                by_file.entry(id).or_default().push(index);
+            }
             by_id.entry(segment.id()).or_default().push(index);
         }
         Originals { source, by_file, by_id }
@@ -32,7 +34,7 @@ impl<'a> Originals<'a> {
 
     fn find(&self, segment: &Segment) -> Option<usize> {
         // Where shards are merged, a link may have another name than its original.
-        let linked = self.by_file.get(&file_id(&segment.file(Component::Store)));
+        let linked = segment.file_id(Component::Store).and_then(|id| self.by_file.get(id));
         let named = self.by_id.get(segment.id());
         let mut candidates = linked.into_iter().chain(named).flatten().copied();
         candidates.find(|&index| {
@@ -45,6 +47,5 @@ impl<'a> Originals<'a> {
 }
 
 fn same_file(original: &Segment, segment: &Segment, component: Component) -> bool {
-    file_id(&original.file(component)) == file_id(&segment.file(component))
-        || original.body(component) == segment.body(component)
+    original.file_id(component) == segment.file_id(component) || original.body(component) == segment.body(component)
 }

@@ -21,6 +21,8 @@ pub(super) enum Damage {
     Short,
     #[error("its skip data has {found} bytes for {blocks} blocks")]
     SkipLength { found: usize, blocks: usize },
+    #[error("a number in it is {0}, beyond 32 bits")]
+    Number(u64),
     #[error("a bit width of {0} is impossible")]
     BitWidth(u8),
     #[error("document {doc} follows {previous}, in a segment of {max_doc} documents")]
@@ -274,13 +276,13 @@ fn read_vint32(data: &mut &[u8]) -> Result<u32> {
     if byte & 0x80 != 0 {
         return Ok(u32::from(byte & 0x7f));
     }
-    let mut value = u32::from(byte);
+    let mut value = u64::from(byte);
     for shift in (7..35).step_by(7) {
         let (&byte, rest) = data.split_first().ok_or(Damage::Short)?;
         *data = rest;
-        value |= u32::from(byte & 0x7f).wrapping_shl(shift);
+        value |= u64::from(byte & 0x7f) << shift;
         if byte & 0x80 != 0 {
-            return Ok(value);
+            return u32::try_from(value).map_err(|_| Damage::Number(value));
         }
     }
     Err(Damage::Short)

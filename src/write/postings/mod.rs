@@ -14,6 +14,8 @@ mod deal;
 mod decode;
 mod encode;
 mod field;
+#[cfg(feature = "fuzzing")]
+pub(crate) mod fuzz;
 mod scores;
 mod terms;
 #[cfg(test)]

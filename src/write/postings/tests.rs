@@ -251,3 +251,23 @@ fn a_document_beyond_the_segment_is_damage_and_not_dropped() {
     postings.next(&mut block.room()).unwrap();
     assert_eq!(postings.next(&mut block.room()), Err(Damage::Order { doc: 150, previous: 149, max_doc: 150 }));
 }
+
+#[test]
+fn numbers_beyond_32_bits_are_damage_wherever_they_stand_and_lose_no_bits() {
+    // 2^32 + 3 in five bytes, and the greatest number that fits.
+    let (beyond, most) = ([0x03, 0, 0, 0, 0x90], [0x7f, 0x7f, 0x7f, 0x7f, 0x8f]);
+    let read = |bytes: &[u8], doc_freq| {
+        let mut block = Block::new();
+        let mut postings = Postings::open(bytes, doc_freq, IndexRecordOption::WithFreqs, u32::MAX)?;
+        postings.next(&mut block).map(|(len, _)| (block.docs(len).to_vec(), block.freqs(len).to_vec()))
+    };
+    assert_eq!(read(&[&[0x85][..], &most].concat(), 1), Ok((vec![5], vec![u32::MAX])));
+    for bytes in [&beyond[..], &[&[0x85][..], &beyond].concat()] {
+        assert_eq!(read(bytes, 1), Err(Damage::Number((1 << 32) + 3)), "{bytes:?}");
+    }
+    let mut buffer = PositionBuffer::new();
+    let mut take =
+        |bytes: &[u8]| Positions::open(bytes).and_then(|mut list| list.take(1, &mut buffer).map(<[u32]>::to_vec));
+    assert_eq!(take(&[&[0x80][..], &most].concat()), Ok(vec![u32::MAX]));
+    assert_eq!(take(&[&[0x80][..], &beyond].concat()), Err(Damage::Positions));
+}

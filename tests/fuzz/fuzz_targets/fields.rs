@@ -1,0 +1,6 @@
+//! The table of fields of `.term`, `.idx`, `.pos` and `.fieldnorm`.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(init: shardsplit_fuzz::start(), |bytes: &[u8]| {
+    shardsplit_fuzz::bounded(shardsplit_fuzz::SMALL, bytes.len(), || shardsplit::fuzz::fields(bytes));
+});

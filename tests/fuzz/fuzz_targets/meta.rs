@@ -1,0 +1,6 @@
+//! `meta.json`: segments, settings, schema.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(init: shardsplit_fuzz::start(), |bytes: &[u8]| {
+    shardsplit_fuzz::bounded(shardsplit_fuzz::SMALL, bytes.len(), || shardsplit::fuzz::meta(bytes));
+});

@@ -1,0 +1,6 @@
+//! `routing.json` with its tables.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(init: shardsplit_fuzz::start(), |bytes: &[u8]| {
+    shardsplit_fuzz::bounded(shardsplit_fuzz::TABLES, bytes.len(), || shardsplit::fuzz::routing(bytes));
+});

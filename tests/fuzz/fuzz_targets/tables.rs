@@ -1,0 +1,6 @@
+//! Sorted string tables, zstd frames, LZ4 blocks.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(init: shardsplit_fuzz::start(), |bytes: &[u8]| {
+    shardsplit_fuzz::bounded(shardsplit_fuzz::COMPRESSED, bytes.len(), || shardsplit::fuzz::tables(bytes));
+});
