@@ -21,6 +21,7 @@
 //! | `explain`, `predicted` | what plans say of keys, numbers and sizes |
 //! | `whole` | all shards of an index together: split, merge, clone |
 //! | `crash`, `recover` | failures, kills and lost power at every step |
+//! | `faults` | the table of `RELIABILITY.md`: every step, kills, second runs, limits of the system |
 //! | `soak` | any index, any job, any fault, for as long as you like |
 //! | `verify_catches` | what verification must find |
 //! | `regression` | faults that were mended |
@@ -56,6 +57,7 @@ mod damage_source;
 mod data;
 mod embed;
 mod explain;
+mod faults;
 mod fixtures_selftest;
 mod golden_oracle;
 mod golden_versions;

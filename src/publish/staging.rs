@@ -7,7 +7,7 @@
 //! Invariants: the target is absent until the rename and complete after it. Whatever is made was announced in the
 //! staging record first, so that it can be found and removed by name; a file that was not announced is refused. A value
 //! that is dropped before the rename removes what it made. After a crash [`super::recover`] does the same, or finishes
-//! the publish if the set was sealed.
+//! the publish if the set was sealed; a run of the same job takes up what is finished (`take_up`).
 //!
 //! Cost: large files go to the disk while others are written, all are synced when the set is sealed, directories once.
 

@@ -1,19 +1,22 @@
 //! Entrances for fuzzing: see [`crate::fuzz`].
 
+use bitpacking::{BitPacker, BitPacker4x};
 use tantivy::schema::IndexRecordOption;
 
-use super::decode::{Block, PositionBuffer, Positions, Postings};
+use super::decode::{BLOCK, PositionBuffer, Positions, Postings, Room};
 
 /// Documents and frequencies of a posting list, if it is one.
 pub fn postings(list: &[u8], doc_freq: u32, record: IndexRecordOption) -> Option<(Vec<u32>, Vec<u32>)> {
     let mut postings = Postings::open(list, doc_freq, record, u32::MAX >> 1).ok()?;
-    let (mut block, mut docs, mut freqs) = (Block::new(), Vec::new(), Vec::new());
+    let (mut block, mut block_freqs) = ([0; BLOCK], [0; BLOCK]);
+    let (mut docs, mut freqs) = (Vec::new(), Vec::new());
     loop {
-        match postings.next(&mut block).ok()? {
+        let mut room = Room { packer: BitPacker4x::new(), docs: &mut block, freqs: &mut block_freqs };
+        match postings.next(&mut room).ok()? {
             (0, _) => return Some((docs, freqs)),
             (len, has_freqs) => {
-                docs.extend_from_slice(block.docs(len));
-                freqs.extend_from_slice(if has_freqs { block.freqs(len) } else { &[] });
+                docs.extend(block.iter().take(len));
+                freqs.extend(block_freqs.iter().take(if has_freqs { len } else { 0 }));
             }
         }
     }
@@ -24,7 +27,8 @@ pub fn positions(list: &[u8], freqs: &[u32]) -> Option<Vec<u32>> {
     let (mut positions, mut buffer) = (Positions::open(list).ok()?, PositionBuffer::new());
     let mut deltas = Vec::new();
     for &freq in freqs {
-        deltas.extend_from_slice(positions.take(freq as usize, &mut buffer).ok()?);
+        positions.claim(freq as usize, &mut buffer).ok()?;
+        deltas.extend_from_slice(buffer.take(freq as usize));
     }
     Some(deltas)
 }

@@ -259,15 +259,18 @@ fn numbers_beyond_32_bits_are_damage_wherever_they_stand_and_lose_no_bits() {
     let read = |bytes: &[u8], doc_freq| {
         let mut block = Block::new();
         let mut postings = Postings::open(bytes, doc_freq, IndexRecordOption::WithFreqs, u32::MAX)?;
-        postings.next(&mut block).map(|(len, _)| (block.docs(len).to_vec(), block.freqs(len).to_vec()))
+        let (len, _) = postings.next(&mut block.room())?;
+        Ok::<_, Damage>((block.docs[..len].to_vec(), block.freqs[..len].to_vec()))
     };
     assert_eq!(read(&[&[0x85][..], &most].concat(), 1), Ok((vec![5], vec![u32::MAX])));
     for bytes in [&beyond[..], &[&[0x85][..], &beyond].concat()] {
         assert_eq!(read(bytes, 1), Err(Damage::Number((1 << 32) + 3)), "{bytes:?}");
     }
-    let mut buffer = PositionBuffer::new();
-    let mut take =
-        |bytes: &[u8]| Positions::open(bytes).and_then(|mut list| list.take(1, &mut buffer).map(<[u32]>::to_vec));
+    let take = |bytes: &[u8]| {
+        let mut buffer = PositionBuffer::new();
+        Positions::open(bytes)?.claim(1, &mut buffer)?;
+        Ok::<_, Damage>(buffer.take(1).to_vec())
+    };
     assert_eq!(take(&[&[0x80][..], &most].concat()), Ok(vec![u32::MAX]));
     assert_eq!(take(&[&[0x80][..], &beyond].concat()), Err(Damage::Positions));
 }
