@@ -7,7 +7,7 @@ use super::claims::{block_size, check_dictionary, check_names};
 use super::meta::Meta;
 use super::preflight::{StoreCodec, fuzz as preflight};
 use super::sidecar::Header;
-use super::store::{self, Documents};
+use super::store::{self, BlockReader, Documents};
 use super::stored::{check_document, holds_json_text, visit_dates, visit_values};
 
 pub use super::preflight::fuzz::{columns, deletes, dictionary, fields, footer};
@@ -27,14 +27,12 @@ pub fn store(bytes: &[u8]) {
     // What pre-flight lets through the readers must be able to walk.
     let blocks = store::parse(body, max_doc);
     assert!(blocks.is_ok() || max_doc == 0, "{blocks:?} of a store that was let through");
-    let mut block = Vec::new();
+    let mut reader = BlockReader::default();
     for addr in blocks.unwrap_or_default() {
         assert!(addr.bytes.end <= blocks_len, "{addr:?} reaches beyond the blocks");
         let compressed = body.get(addr.bytes.clone()).unwrap_or_default();
-        if store::decompress(info.codec, compressed, &mut block).is_err() {
-            continue;
-        }
-        let Ok(read) = Documents::open(&block, addr.docs.len()) else { continue };
+        let Ok(block) = reader.decompress(info.codec, compressed) else { continue };
+        let Ok(read) = Documents::open(block, addr.docs.len()) else { continue };
         for index in 0..addr.docs.len() {
             if let Some(document) = read.get(index) {
                 documents(document);
