@@ -10,7 +10,7 @@
 //!            .managed.json           tantivy's list of files
 //!            shardsplit.json         child manifest: routing, files with lengths and checksums
 //!            meta.json               tantivy's index description; written last
-//! PARENT/.OUT.shardsplit/            staging, mode 0700
+//! PARENT/.OUT.shardsplit/            staging, mode 0700; of another user or mode it is not touched
 //!          lock                      held by the run that owns it; free after a crash
 //!          staging.json              what this run may make; written before anything else is made
 //!          children/                 this very directory becomes OUT

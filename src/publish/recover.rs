@@ -74,7 +74,8 @@ impl RecoverReport {
 /// # Errors
 /// [`Error::StagingExists`] if the run still goes on; [`Error::TargetExists`] if a complete set waits here and something
 /// else was put at the target: move that away and recover again; [`Error::Manifest`] if children are staged but the staging record
-/// cannot be read, so that nothing says which files are ours: nothing is removed then; [`Error::Io`].
+/// cannot be read, so that nothing says which files are ours, or if the staging directory belongs to another user or others can
+/// write to it: nothing is removed then; [`Error::Io`].
 pub fn recover(fs: &dyn FileSystem, out: &Path) -> Result<RecoverReport> {
     let layout = Layout::new(out)?;
     let staging = layout.staging();

@@ -10,15 +10,11 @@ use shardsplit::plan::Method;
 use shardsplit::progress::{Cancel, Silent};
 use shardsplit::source::LockMode;
 use shardsplit::{Error, Result};
-use tantivy::{Index, IndexWriter, SegmentReader, TantivyDocument};
+use tantivy::{Index, SegmentReader, TantivyDocument};
 
-use super::place::{Place, build, documents};
+use super::place::{Place, build, documents, writer};
 
 const METHODS: [(&str, Method); 2] = [("rewrite", Method::Rewrite), ("link", Method::Link)];
-
-fn writer(dir: &Path) -> IndexWriter {
-    Index::open_in_dir(dir).unwrap().writer_with_num_threads(1, 20_000_000).unwrap()
-}
 
 #[test]
 fn a_source_with_a_live_writer_is_refused_whatever_reads_it() {

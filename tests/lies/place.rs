@@ -18,6 +18,11 @@ use crate::common::files::{copy_dir, tempdir};
 const SEGMENTS: [u64; 2] = [150, 40];
 /// Ids of the segments.
 pub const IDS: [&str; 2] = ["a0000000000000000000000000000001", "b0000000000000000000000000000002"];
+/// Bytes of the path of the directory.
+const PATH: usize = 96;
+/// How often a lock is tried again, and how long in between.
+const TRIES: u32 = 40;
+const PAUSE: Duration = Duration::from_millis(50);
 /// No run takes longer.
 const LONGEST: Duration = Duration::from_secs(60);
 /// Address space of a run, in KiB: threads, the program itself, and what a sound run needs. What a damaged file of
@@ -27,7 +32,8 @@ const ADDRESS_SPACE: u64 = 700 << 10;
 /// A directory with `source` and `other`, indexes, and `sound`, a copy of the first; `set` and `other-set`, their splits in two; `plan.json` and
 /// `other-plan.json`, plans of such splits into `planned`.
 pub struct Place {
-    dir: tempfile::TempDir,
+    _dir: tempfile::TempDir,
+    root: PathBuf,
     /// Documents of `source`, as they are.
     pub documents: Vec<Vec<String>>,
 }
@@ -42,12 +48,16 @@ pub struct Ran {
 impl Place {
     pub fn new() -> Place {
         let dir = tempdir();
-        let place = |name: &str| dir.path().join(name);
+        // Manifests and plans have paths in them; their bytes stand at the same places wherever this is.
+        let above = fs::canonicalize(dir.path()).unwrap();
+        let root = above.join("p".repeat(PATH.saturating_sub(above.as_os_str().len() + 1).max(1)));
+        fs::create_dir(&root).unwrap();
+        let place = |name: &str| root.join(name);
         build(&place("source"), 0);
         copy_dir(&place("source"), &place("sound"));
         build(&place("other"), 1_000);
         let documents = documents(&[place("source")]).unwrap();
-        let place = Place { dir, documents };
+        let place = Place { _dir: dir, root, documents };
         for (source, set, plan) in [("source", "set", "plan.json"), ("other", "other-set", "other-plan.json")] {
             place.sound(&["split", "-i", source, "--into", "2", "--key", "id", "--out", set]);
             place.sound(&["plan", "-i", source, "--into", "2", "--key", "id", "--out", "planned", "--save", plan]);
@@ -56,12 +66,20 @@ impl Place {
     }
 
     pub fn path(&self, name: &str) -> PathBuf {
-        self.dir.path().join(name)
+        self.root.join(name)
     }
 
-    /// A run that goes well.
+    /// A run that goes well. A lock that was let go may be held a moment longer: by a process that another test is about to
+    /// start, and which has not let go of what it inherited.
     pub fn sound(&self, args: &[&str]) {
-        let ran = self.run(args);
+        let mut ran = self.run(args);
+        for _ in 0..TRIES {
+            if !ran.text.contains("locked by a writer") {
+                break;
+            }
+            std::thread::sleep(PAUSE);
+            ran = self.run(args);
+        }
         assert_eq!(ran.code, 0, "{args:?}: {}", ran.text);
     }
 
@@ -75,7 +93,7 @@ impl Place {
         if !(args.contains(&"--plan") || args.contains(&"recover") || args.contains(&"plan")) {
             command.args(["--threads", "2"]);
         }
-        command.current_dir(self.dir.path()).env_remove("RUST_LOG");
+        command.current_dir(&self.root).env_remove("RUST_LOG");
         let begun = Instant::now();
         let output = command.output().unwrap();
         assert!(begun.elapsed() < LONGEST, "{args:?} took {:?}", begun.elapsed());
@@ -99,6 +117,19 @@ impl Ran {
         let error = self.lines.iter().find(|line| line["type"] == "error");
         error.and_then(|line| line["message"].as_str()).unwrap_or_else(|| panic!("no typed error: {}", self.text))
     }
+}
+
+/// A writer of tantivy's that merges nothing by itself; waits for the lock as [`Place::sound`] does.
+pub fn writer(dir: &Path) -> IndexWriter {
+    let index = Index::open_in_dir(dir).unwrap();
+    let open = || index.writer_with_num_threads(1, 20_000_000);
+    let mut tries = (0..TRIES).map(|_| {
+        std::thread::sleep(PAUSE);
+        open()
+    });
+    let writer: IndexWriter = open().or_else(|_| tries.find(Result::is_ok).unwrap_or_else(open)).unwrap();
+    writer.set_merge_policy(Box::new(tantivy::merge_policy::NoMergePolicy));
+    writer
 }
 
 /// Documents of all these indexes together, as tantivy's readers have them, sorted; `Err` where they cannot be read.

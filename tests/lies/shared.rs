@@ -5,10 +5,9 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use tantivy::indexer::NoMergePolicy;
-use tantivy::{Index, IndexWriter, TantivyDocument, Term};
+use tantivy::{IndexWriter, TantivyDocument, Term};
 
-use super::place::{Place, documents};
+use super::place::{Place, documents, writer};
 use crate::common::content::Content;
 use crate::common::files::{Entry, snapshot};
 
@@ -58,8 +57,7 @@ fn delete(writer: &mut IndexWriter, ids: &[String]) {
 /// Runs `change` with a writer of tantivy's, which drops and collects what it no longer needs, and the ids there are.
 fn with_writer(dir: &Path, change: impl FnOnce(&mut IndexWriter, &[String])) {
     let ids: Vec<String> = Content::read(dir, &["id"]).docs.iter().map(|doc| doc.keys["id"][0].clone()).collect();
-    let mut writer: IndexWriter = Index::open_in_dir(dir).unwrap().writer_with_num_threads(1, 20_000_000).unwrap();
-    writer.set_merge_policy(Box::new(NoMergePolicy));
+    let mut writer = writer(dir);
     change(&mut writer, &ids);
     writer.wait_merging_threads().unwrap();
 }
