@@ -131,6 +131,19 @@ pub(crate) fn value(class: u8, value: u64, index: u32) -> u64 {
 pub(crate) struct Lanes(u64, u64);
 
 impl Lanes {
+    /// What [`Lanes::to_bytes`] gave.
+    #[inline]
+    pub(crate) fn from_bytes(bytes: [u8; 16]) -> Lanes {
+        let both = u128::from_le_bytes(bytes);
+        #[expect(clippy::cast_possible_truncation, reason = "the halves are what is wanted")]
+        Lanes(both as u64, (both >> 64) as u64)
+    }
+
+    #[inline]
+    pub(crate) fn to_bytes(self) -> [u8; 16] {
+        (u128::from(self.0) | u128::from(self.1) << 64).to_le_bytes()
+    }
+
     /// Adds an item.
     #[inline]
     pub(crate) fn add(&mut self, item: Lanes) {
