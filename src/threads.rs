@@ -3,6 +3,7 @@
 //! For work whose pieces do not wait for each other. What has to be appended in order goes through the writers' own
 //! pool.
 
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -71,6 +72,76 @@ pub(crate) fn both<A: Send, B>(threads: usize, first: impl FnOnce() -> A + Send,
     })
 }
 
+/// Like [`each`], of items that belong to groups: a thread stays with a group while there is work in it, and then goes to
+/// the one at which the fewest are, so that threads meet in one only where no other is left.
+///
+/// `group`: of an item, a small number. Items of a group are begun in their order; results come in the order of items.
+pub(crate) fn each_by_group<I: Sync, T: Send>(
+    items: &[I],
+    group: impl Fn(&I) -> usize,
+    threads: usize,
+    work: impl Fn(&I) -> Result<T> + Sync,
+) -> Result<Vec<T>> {
+    let mut turns = Turns::default();
+    for (index, item) in items.iter().enumerate() {
+        let group = group(item);
+        if group >= turns.left.len() {
+            turns.left.resize_with(group + 1, VecDeque::new);
+            turns.at.resize(group + 1, 0);
+        }
+        turns.left.get_mut(group).into_iter().for_each(|left| left.push_back(index));
+    }
+    let turns = Mutex::new(turns);
+    let next = |group: &mut Option<usize>| {
+        let mut turns = turns.lock().unwrap_or_else(PoisonError::into_inner);
+        let index = turns.next(*group)?;
+        *group = Some(index.0);
+        Some(index.1)
+    };
+    let threads = number(threads).min(items.len());
+    let workers: Vec<()> = vec![(); threads];
+    let results = each(&workers, threads, |()| {
+        let (mut group, mut results) = (None, Vec::new());
+        while let Some(index) = next(&mut group) {
+            let Some(item) = items.get(index) else { continue };
+            match work(item) {
+                Ok(result) => results.push((index, result)),
+                Err(error) => {
+                    turns.lock().unwrap_or_else(PoisonError::into_inner).left.clear();
+                    return Err(error);
+                }
+            }
+        }
+        Ok(results)
+    })?;
+    let mut results: Vec<(usize, T)> = results.into_iter().flatten().collect();
+    results.sort_by_key(|(index, _)| *index);
+    Ok(results.into_iter().map(|(_, result)| result).collect())
+}
+
+/// Items that nobody has taken, by group, and how many threads are at each.
+#[derive(Default)]
+struct Turns {
+    left: Vec<VecDeque<usize>>,
+    at: Vec<usize>,
+}
+
+impl Turns {
+    /// Group and item for a thread that is at group `current`.
+    fn next(&mut self, current: Option<usize>) -> Option<(usize, usize)> {
+        if let Some(group) = current {
+            if let Some(index) = self.left.get_mut(group).and_then(VecDeque::pop_front) {
+                return Some((group, index));
+            }
+            self.at.get_mut(group).into_iter().for_each(|at| *at -= 1);
+        }
+        let with_work = self.left.iter().enumerate().filter(|(_, left)| !left.is_empty()).map(|(group, _)| group);
+        let group = with_work.min_by_key(|&group| self.at.get(group).copied())?;
+        self.at.get_mut(group).into_iter().for_each(|at| *at += 1);
+        Some((group, self.left.get_mut(group)?.pop_front()?))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -83,6 +154,41 @@ mod tests {
             assert_eq!(results, (0..100).map(|item| item * 3).collect::<Vec<_>>());
         }
         assert!(each(&[(); 0], 4, |()| Ok(())).unwrap().is_empty());
+    }
+
+    #[test]
+    fn of_groups_every_item_is_done_once_and_results_come_in_order() {
+        for threads in [0, 1, 2, 7] {
+            let items: Vec<usize> = (0..100).collect();
+            let done = AtomicUsize::new(0);
+            let results = each_by_group(
+                &items,
+                |item| item % 3,
+                threads,
+                |&item| {
+                    done.fetch_add(1, Ordering::Relaxed);
+                    Ok(item * 3)
+                },
+            );
+            assert_eq!(results.unwrap(), (0..100).map(|item| item * 3).collect::<Vec<_>>());
+            assert_eq!(done.into_inner(), 100);
+        }
+        let failed =
+            each_by_group(&[1, 2, 3], |_| 0, 2, |&item| if item == 2 { Err(Error::Interrupted) } else { Ok(()) });
+        assert!(matches!(failed, Err(Error::Interrupted)));
+    }
+
+    #[test]
+    fn threads_keep_to_a_group_and_meet_in_one_only_when_no_other_is_left() {
+        let left = vec![VecDeque::from([0, 1, 2]), VecDeque::from([3]), VecDeque::from([4, 5])];
+        let mut turns = Turns { left, at: vec![0; 3] };
+        assert_eq!(turns.next(None), Some((0, 0)));
+        assert_eq!(turns.next(None), Some((1, 3)));
+        assert_eq!(turns.next(Some(0)), Some((0, 1)));
+        assert_eq!(turns.next(Some(1)), Some((2, 4)));
+        assert_eq!(turns.next(Some(2)), Some((2, 5)));
+        assert_eq!(turns.next(Some(2)), Some((0, 2)));
+        assert_eq!((turns.next(Some(0)), turns.next(Some(0))), (None, None));
     }
 
     #[test]

@@ -80,10 +80,10 @@ pub trait FileSystem: Send + Sync + fmt::Debug {
     /// Opens a file for reading.
     fn open(&self, path: &Path) -> io::Result<Box<dyn Read>>;
 
-    /// Whether `path` is a directory of this process's user that nobody else can enter (where there are users). Only what
-    /// is in such a one is used again, or recovered; the default says that none is.
-    fn is_private(&self, path: &Path) -> io::Result<bool> {
-        let _ = path;
+    /// Whether `path` is a directory of this process's user for which nobody else has one of `permissions` (mode bits, where
+    /// there are users). Only what is in such a one is used again or recovered; the default says that none is.
+    fn is_own(&self, path: &Path, permissions: u32) -> io::Result<bool> {
+        let _ = (path, permissions);
         Ok(false)
     }
 

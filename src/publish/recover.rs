@@ -21,6 +21,9 @@ use crate::error::{Error, Result};
 use crate::route::ShardNumber;
 use crate::write::WrittenFile;
 
+/// Mode bits that let others write.
+const OTHERS_WRITE: u32 = 0o022;
+
 /// What [`recover`] did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -89,7 +92,7 @@ pub fn recover(fs: &dyn FileSystem, out: &Path) -> Result<RecoverReport> {
             return Err(Error::Manifest { path: staging.to_path_buf(), problem });
         }
     }
-    if !fs.is_private(staging).map_err(Error::io("look at", staging))? {
+    if !fs.is_own(staging, OTHERS_WRITE).map_err(Error::io("look at", staging))? {
         // Runs make it for their user alone. What else has its name may hold whatever its owner likes to see published.
         let problem =
             "it belongs to another user, or others can write to it; recover as the user who ran shardsplit, or \

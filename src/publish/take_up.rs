@@ -31,6 +31,9 @@ use crate::source::sidecar_segment;
 use crate::threads;
 use crate::write::WrittenFile;
 
+/// Mode bits of others.
+const OTHERS: u32 = 0o077;
+
 /// What of a killed run was used again.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct TakenUp {
@@ -81,7 +84,7 @@ pub fn check_staging(fs: &dyn FileSystem, out: &Path, record: impl FnOnce() -> R
 /// Whether what stands at the staging directory is what a run of this job left, or could have left before it began.
 fn is_ours(fs: &dyn FileSystem, layout: &Layout, record: &SplitRecord) -> Result<bool> {
     let staging = layout.staging();
-    if !fs.is_private(staging).map_err(Error::io("look at", staging))? {
+    if !fs.is_own(staging, OTHERS).map_err(Error::io("look at", staging))? {
         return Ok(false);
     }
     match kind(fs, &layout.record())? {

@@ -244,9 +244,9 @@ impl FileSystem for FaultyFs {
         RealFs.open(path)
     }
 
-    fn is_private(&self, path: &Path) -> io::Result<bool> {
+    fn is_own(&self, path: &Path, permissions: u32) -> io::Result<bool> {
         self.state().reachable()?;
-        RealFs.is_private(path)
+        RealFs.is_own(path, permissions)
     }
 
     fn free_bytes(&self, path: &Path) -> io::Result<Option<u64>> {

@@ -88,14 +88,14 @@ impl FileSystem for RealFs {
     }
 
     #[cfg(unix)]
-    fn is_private(&self, path: &Path) -> io::Result<bool> {
+    fn is_own(&self, path: &Path, permissions: u32) -> io::Result<bool> {
         use std::os::unix::fs::MetadataExt;
         let meta = fs::symlink_metadata(path)?;
-        Ok(meta.is_dir() && meta.uid() == rustix::process::geteuid().as_raw() && meta.mode() & 0o077 == 0)
+        Ok(meta.is_dir() && meta.uid() == rustix::process::geteuid().as_raw() && meta.mode() & 0o077 & permissions == 0)
     }
 
     #[cfg(not(unix))]
-    fn is_private(&self, path: &Path) -> io::Result<bool> {
+    fn is_own(&self, path: &Path, _permissions: u32) -> io::Result<bool> {
         Ok(fs::symlink_metadata(path)?.is_dir())
     }
 

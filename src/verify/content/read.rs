@@ -58,21 +58,25 @@ pub(crate) fn segments(
             Err(error) => content.failures.push(error),
         }
     }
-    // As many segments at a time as there are threads: their lanes stay in the cache, and threads seldom meet in one.
-    // Of these, long units first, so that no thread is left alone with one at the end. The sort is stable.
-    let threads = threads::number(reading.threads);
-    units.sort_by_key(|unit| (unit.segment / threads, std::cmp::Reverse(unit.bytes)));
+    // Long units first, so that no thread is left alone with one at the end. Threads keep to segments: their lanes stay
+    // in the cache, and nobody waits for a stripe.
+    units.sort_by_key(|unit| (unit.segment, std::cmp::Reverse(unit.bytes)));
 
     let meter = Meter::new(views, &units, only.is_none().then_some(reading.progress));
-    let outcomes = threads::each(&units, reading.threads, |unit| {
-        reading.cancel.check()?;
-        let (Some(view), Some(content)) = (views.get(unit.segment), contents.get(unit.segment)) else {
-            return Ok(unit::Outcome::default());
-        };
-        let outcome = unit::read(unit, view, &content.lanes, reading.cancel)?;
-        meter.advance(unit.bytes);
-        Ok(outcome)
-    })?;
+    let outcomes = threads::each_by_group(
+        &units,
+        |unit| unit.segment,
+        reading.threads,
+        |unit| {
+            reading.cancel.check()?;
+            let (Some(view), Some(content)) = (views.get(unit.segment), contents.get(unit.segment)) else {
+                return Ok(unit::Outcome::default());
+            };
+            let outcome = unit::read(unit, view, &content.lanes, reading.cancel)?;
+            meter.advance(unit.bytes);
+            Ok(outcome)
+        },
+    )?;
 
     for (unit, outcome) in units.iter().zip(outcomes) {
         let Some(content) = contents.get_mut(unit.segment) else { continue };

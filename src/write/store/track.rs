@@ -160,9 +160,12 @@ impl Track for StoreTrack<'_> {
         self.readers.push(reader);
         self.lanes.deliver(number, pieces, |_, appender, mut piece| {
             appender.append(&piece)?;
-            piece.docs.clear();
-            piece.lens.clear();
-            self.spare.push(piece);
+            // Enough for two units; more would only take room.
+            if self.spare.len() < 2 * self.group.outputs.len() {
+                piece.docs.clear();
+                piece.lens.clear();
+                self.spare.push(piece);
+            }
             Ok(())
         })
     }
