@@ -3,6 +3,7 @@
 use std::fs::{File, TryLockError};
 use std::io;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use super::meta::META;
 use super::regular::{open_lock, open_regular};
@@ -31,6 +32,10 @@ pub(crate) struct WriterLock {
 /// The lock file, which tantivy leaves behind empty.
 pub const WRITER_LOCK: &str = ".tantivy-writer.lock";
 
+/// How long a lock is waited for that somebody else has, and between two looks.
+const PATIENCE: Duration = Duration::from_millis(300);
+const PAUSE: Duration = Duration::from_millis(5);
+
 /// Takes the lock on `dir` as `mode` says.
 pub(crate) fn acquire(dir: &Path, mode: LockMode, notes: &mut Vec<String>) -> Result<Option<WriterLock>> {
     if mode == LockMode::None || !dir.join(META).exists() {
@@ -51,9 +56,7 @@ pub(crate) fn acquire(dir: &Path, mode: LockMode, notes: &mut Vec<String>) -> Re
         }
         Err(source) => return Err(Error::Io { operation: "open the lock file", path, source }),
     };
-    // Shared: it keeps writers out, who lock exclusively, and lets other readers of ours in.
-    let locked = if mode == LockMode::Exclusive { file.try_lock() } else { file.try_lock_shared() };
-    match locked {
+    match lock_patiently(&file, mode) {
         Ok(()) => Ok(Some(WriterLock { _file: file })),
         Err(TryLockError::WouldBlock) => Err(Error::SourceLocked { path }),
         Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => {
@@ -61,5 +64,18 @@ pub(crate) fn acquire(dir: &Path, mode: LockMode, notes: &mut Vec<String>) -> Re
             Ok(None)
         }
         Err(TryLockError::Error(source)) => Err(Error::Io { operation: "lock", path, source }),
+    }
+}
+
+/// Tries for a moment: a process that is being started holds the locks of its parent until it has become its own program.
+fn lock_patiently(file: &File, mode: LockMode) -> std::result::Result<(), TryLockError> {
+    let began = Instant::now();
+    loop {
+        // Shared: it keeps writers out, who lock exclusively, and lets other readers of ours in.
+        let locked = if mode == LockMode::Exclusive { file.try_lock() } else { file.try_lock_shared() };
+        match locked {
+            Err(TryLockError::WouldBlock) if began.elapsed() < PATIENCE => std::thread::sleep(PAUSE),
+            done => return done,
+        }
     }
 }
