@@ -57,7 +57,8 @@ impl IndexedField {
             let postings = segment.postings(field)?.unwrap_or_else(OwnedBytes::empty);
             // A part begins with the number of tokens; ranges count from behind it.
             let tokens = postings.first_chunk::<8>().map(|bytes| u64::from_le_bytes(*bytes));
-            opened.source_tokens += tokens.unwrap_or(0);
+            // Numbers from disk: their sum may not fit.
+            opened.source_tokens = opened.source_tokens.saturating_add(tokens.unwrap_or(0));
             opened.postings.push(if tokens.is_some() { postings.slice(8..postings.len()) } else { postings });
             opened.positions.push(segment.positions(field)?.unwrap_or_else(OwnedBytes::empty));
             opened.norms.push(segment.norms(field)?);

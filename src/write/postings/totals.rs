@@ -18,7 +18,7 @@ pub(super) fn without_freqs(
     (tokens, surplus): (u64, u64),
     lengths: Option<&FieldLengths>,
 ) -> u64 {
-    let Some(lengths) = lengths else { return counted + if output == 0 { surplus } else { 0 } };
+    let Some(lengths) = lengths else { return counted.saturating_add(if output == 0 { surplus } else { 0 }) };
     if surplus == 0 {
         return counted;
     }
@@ -42,7 +42,7 @@ pub(super) fn without_freqs(
         })
         .count() as u128;
     let extra = floor(own) + u128::from(before < left);
-    counted + u64::try_from(extra).unwrap_or(u64::MAX)
+    counted.saturating_add(u64::try_from(extra).unwrap_or(u64::MAX))
 }
 
 #[cfg(test)]
@@ -51,6 +51,14 @@ mod tests {
 
     fn lengths(outputs: &[u64], dropped: u64, exact: bool) -> FieldLengths {
         FieldLengths { outputs: outputs.to_vec(), most: outputs.to_vec(), dropped, exact }
+    }
+
+    #[test]
+    fn totals_at_the_end_of_64_bits_do_not_wrap() {
+        let all = u64::MAX;
+        assert_eq!(without_freqs(0, 10, (all, all), None), all);
+        assert_eq!(without_freqs(0, 10, (all, all), Some(&lengths(&[7], 0, false))), all);
+        assert_eq!(without_freqs(1, 10, (all, all), Some(&lengths(&[7, 0], 0, false))), 10);
     }
 
     #[test]
