@@ -4,6 +4,10 @@
 //! call, and [`std::error::Error::source`] the cause below it. [`Error::kind`] says which class a failure is in: the
 //! command line turns it into its exit code.
 
+mod kind;
+#[cfg(test)]
+mod tests;
+
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -11,26 +15,10 @@ use crate::partition::KeyProblems;
 use crate::route::{RingError, RouteError};
 use crate::verify::VerifyReport;
 
+pub use kind::ErrorKind;
+
 /// `Result` with this crate's [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
-
-/// Classes of failure, one per exit code of the command line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum ErrorKind {
-    /// The job failed on its way: I/O, memory, disk space, unroutable documents, a defect (exit 1).
-    Failed,
-    /// The request cannot be right: options contradict each other or the index (exit 2).
-    Usage,
-    /// Verification found a difference (exit 3).
-    Difference,
-    /// The source cannot be read, or was refused at pre-flight (exit 4).
-    Source,
-    /// The target exists already (exit 5).
-    Target,
-    /// Stopped on request (exit 130).
-    Interrupted,
-}
 
 /// Everything that can go wrong.
 #[derive(Debug, thiserror::Error)]
@@ -374,86 +362,5 @@ impl Error {
             line.push_str("; a limit on the size of files is in the way: `ulimit -f unlimited`");
         }
         line
-    }
-
-    /// Whether the process ran out of something (file descriptors, memory), so that the file is not to blame.
-    #[must_use]
-    pub fn is_shortage(&self) -> bool {
-        if matches!(self, Error::Limit { .. }) {
-            return true;
-        }
-        let (Error::Io { source, .. } | Error::Unreadable { source, .. }) = self else { return false };
-        // EMFILE and ENFILE have no kind of their own; 24 and 23 on every Unix.
-        source.kind() == io::ErrorKind::OutOfMemory || cfg!(unix) && matches!(source.raw_os_error(), Some(23 | 24))
-    }
-
-    /// The class of this failure.
-    #[must_use]
-    pub fn kind(&self) -> ErrorKind {
-        match self {
-            Error::Io { .. }
-            | Error::Keys(_)
-            | Error::Census { .. }
-            | Error::Manifest { .. }
-            | Error::ColumnTooLarge { .. }
-            | Error::Limit { .. }
-            | Error::Space { .. }
-            | Error::Unreported { .. }
-            | Error::Defect { .. } => ErrorKind::Failed,
-            Error::Field { .. }
-            | Error::Route(_)
-            | Error::Ring(_)
-            | Error::Usage(_)
-            | Error::PlanFile { .. }
-            | Error::ColumnTypes { .. } => ErrorKind::Usage,
-            Error::Difference(_) => ErrorKind::Difference,
-            Error::Unreadable { .. } if self.is_shortage() => ErrorKind::Failed,
-            Error::Unreadable { .. }
-            | Error::NotAnIndex { .. }
-            | Error::SourceLocked { .. }
-            | Error::MissingFiles { .. }
-            | Error::Unsupported { .. }
-            | Error::Corrupt { .. }
-            | Error::Unlike { .. }
-            | Error::IndexDirectory { .. }
-            | Error::SourceChanged { .. }
-            | Error::Tantivy { .. }
-            | Error::Panic { .. } => ErrorKind::Source,
-            Error::TargetExists { .. } | Error::StagingExists { .. } => ErrorKind::Target,
-            Error::Interrupted => ErrorKind::Interrupted,
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[cfg(unix)]
-    #[test]
-    fn a_process_that_ran_out_of_descriptors_blames_no_file() {
-        let error = |code: i32| Error::Unreadable {
-            operation: "open",
-            path: PathBuf::from("a.term"),
-            source: io::Error::from_raw_os_error(code),
-        };
-        let (too_many_open, no_such_file) = (24, 2);
-        assert!(error(too_many_open).is_shortage());
-        assert_eq!(error(too_many_open).kind(), ErrorKind::Failed);
-        assert!(!error(no_such_file).is_shortage());
-        assert_eq!(error(no_such_file).kind(), ErrorKind::Source);
-    }
-
-    #[test]
-    fn the_line_ends_in_the_cause() {
-        let error = Error::io("open", "a/b")(io::Error::other("disk on\nfire"));
-        assert_eq!(error.one_line(), "cannot open a/b: disk on fire");
-    }
-
-    #[test]
-    fn a_cause_that_is_spelled_out_already_is_said_once() {
-        let cause = tantivy::TantivyError::from(io::Error::other("torn"));
-        let error = Error::Tantivy { path: "x.idx".into(), what: "the postings".into(), source: cause };
-        assert_eq!(error.one_line().matches("torn").count(), 1, "{}", error.one_line());
     }
 }

@@ -287,6 +287,17 @@ pub(super) fn report_text(report: &IndexReport) -> String {
     text.push_str(&plan::children_table(size, children));
     let mut facts = Table::new([("", Align::Left), ("", Align::Left)]);
     facts.row(["keys".to_owned(), plan::keys(&plan.key_readings)]);
+    proof(&mut text, facts, report, &[]);
+    for note in &report.notes {
+        let _ = writeln!(text, "note: {}", human::printable(note));
+    }
+    text
+}
+
+/// What the report of every job on an index ends with: keys, proof, stages, findings, warnings. `more`: warnings beside
+/// those of the plan.
+pub(super) fn proof(text: &mut String, mut facts: Table, report: &IndexReport, more: &[String]) {
+    let plan = &report.plan;
     facts.row(["hashed".to_owned(), human::counted(plan.keys_hashed, "key", "keys")]);
     split::taken_up(report.taken_up.as_ref()).into_iter().for_each(|text| facts.row(["taken up".to_owned(), text]));
     let verified = report.verify.as_ref().map_or_else(|| "not verified (--verify none)".to_owned(), findings::verdict);
@@ -299,13 +310,9 @@ pub(super) fn report_text(report: &IndexReport) -> String {
     if let Some(found) = report.verify.as_ref() {
         text.push_str(&findings::list(found));
     }
-    for warning in &plan.warnings {
+    for warning in plan.warnings.iter().chain(more) {
         let _ = writeln!(text, "warning: {}", human::printable(warning));
     }
-    for note in &report.notes {
-        let _ = writeln!(text, "note: {}", human::printable(note));
-    }
-    text
 }
 
 /// `merge INDEX of 6 shards into 2 at OUT (rewrite, one segment per child)`.

@@ -20,7 +20,7 @@ use crate::cli::console::Console;
 use crate::cli::exit::Exit;
 use crate::cli::human::{self, Align, Table};
 use crate::cli::writing::WritingArgs;
-use crate::cli::{findings, index, interrupt, split};
+use crate::cli::{index, interrupt};
 
 /// Take an index from its ring to another one: move the documents that change nodes, and only those
 ///
@@ -216,20 +216,7 @@ fn report_text(report: &IndexReport, rings: [&RingTable; 2], ring: &Comparison) 
         "written".to_owned(),
         format!("{}; the index has {}", human::bytes(all), human::bytes(plan.source_bytes)),
     ]);
-    facts.row(["hashed".to_owned(), human::counted(plan.keys_hashed, "key", "keys")]);
-    let verified = report.verify.as_ref().map_or_else(|| "not verified (--verify none)".to_owned(), findings::verdict);
-    facts.row(["verified".to_owned(), verified]);
-    if let Some(digest) = report.verify.as_ref().and_then(|verify| verify.source_digest.as_ref()) {
-        facts.row(["digest".to_owned(), digest.to_string()]);
-    }
-    let stages = split::stages(&report.stages, plan.docs, plan.source_bytes);
-    let _ = write!(text, "\n{}\n{stages}", facts.render());
-    if let Some(found) = report.verify.as_ref() {
-        text.push_str(&findings::list(found));
-    }
-    for warning in plan.warnings.iter().chain(&ring.warnings) {
-        let _ = writeln!(text, "warning: {}", human::printable(warning));
-    }
+    index::proof(&mut text, facts, report, &ring.warnings);
     for note in &report.notes {
         let _ = writeln!(text, "note: {}", human::printable(note));
     }
