@@ -2,13 +2,13 @@
 //!
 //! Invariant: every live document of the source has exactly one child and no deleted document has any; otherwise
 //! there is no [`Assigned`] but an error. Memory: 2 bytes per document of the source, and 4 if hashes are kept; while a
-//! segment is read, up to 8 bytes per document of it instead; while distinct ids are counted, up to 8 bytes per document.
+//! segment is read, up to 12 bytes per document of it instead; while distinct ids are counted, up to 9 bytes per document.
 
 use serde::Serialize;
 
 use super::duplicates::count_distinct;
 use super::hashes::RoutingHashes;
-use super::keys::{KeyFields, KeyReading, KeySpec};
+use super::keys::{Compared, KeyFields, KeyReading, KeySpec};
 use super::owners::Assignment;
 use super::placement::{Placement, place};
 use super::problems::{KeyPolicies, KeyProblems, Policy};
@@ -169,6 +169,7 @@ impl Assigning<'_> {
             routing,
             by: &by,
             read_sidecars: self.read_sidecars,
+            compared: if source.segments().len() > 1 { Compared::Across } else { Compared::Within },
             keep_hashes: self.keep_hashes,
             apart,
             missing,
@@ -177,8 +178,8 @@ impl Assigning<'_> {
             cancel,
         };
         progress.begin(Stage::Route, Work::docs(source.num_docs()));
-        let assigned =
-            walk_all(&walk, source.segments(), self.threads).and_then(|walked| conclude(source, &walk, walked));
+        let assigned = walk_all(&walk, source.segments(), self.threads)
+            .and_then(|walked| conclude(source, &walk, walked, self.threads));
         progress.end(Stage::Route);
         assigned
     }
@@ -210,7 +211,7 @@ fn walk_all(walk: &Walk<'_>, segments: &[Segment], threads: usize) -> Result<Vec
     Ok(walked.into_iter().map(|(_, walked)| walked).collect())
 }
 
-fn conclude(source: &Source, walk: &Walk<'_>, walked: Vec<Walked>) -> Result<Assigned> {
+fn conclude(source: &Source, walk: &Walk<'_>, walked: Vec<Walked>, threads: usize) -> Result<Assigned> {
     let num_children = walk.routing.children().len();
     let mut census = Census { children: vec![0; num_children], ..Census::default() };
     let mut problems = KeyProblems::default();
@@ -238,7 +239,7 @@ fn conclude(source: &Source, walk: &Walk<'_>, walked: Vec<Walked>) -> Result<Ass
     }
     let assignment = Assignment::new(num_children, children);
     check_census(source, &census, &assignment)?;
-    census.distinct_keys = count_distinct(source, &walk.fields.id, seen, with_id, walk.cancel)?;
+    census.distinct_keys = count_distinct(source, &walk.fields.id, seen, with_id, threads, walk.cancel)?;
     census.duplicate_keys = census.distinct_keys.map(|distinct| with_id.saturating_sub(distinct));
     let hashes = walk.keep_hashes.then(|| RoutingHashes { by: walk.by.clone(), segments: hashes });
     Ok(Assigned { assignment, census, readings: sum_readings(readings), hashes, notes })

@@ -3,7 +3,7 @@
 //! This is what sidecars of children are made from, and all that routing needs of a document. Memory: 4 bytes per
 //! document that was read, 2 bits more where some have no hash; nothing for a mapped one.
 
-use super::keys::{KeyFields, KeyReading, KeySpec, read_keys};
+use super::keys::{Compared, KeyFields, KeyReading, KeySpec, read_keys};
 use crate::error::Result;
 use crate::progress::{Cancel, Progress, Stage, Work};
 use crate::route::{HashFunction, RoutingHash};
@@ -100,7 +100,7 @@ pub fn hash_segment(
 ) -> Result<(SegmentHashes, Vec<KeyReading>)> {
     let fields = KeyFields::resolve(source, keys, function.of_key())?;
     let advance = |docs| progress.advance(Stage::Route, Work::docs(docs));
-    let read = || read_keys(segment, &fields, routing_partition_size, cancel, &advance);
+    let read = || read_keys(segment, &fields, routing_partition_size, Compared::Not, cancel, &advance);
     let keys = guard(segment.path(), "a plane with keys", read)?;
     Ok((keys.hashes, keys.readings))
 }

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use super::hashes::SegmentHashes;
-use super::keys::{KeyFields, KeySpec, read_keys};
+use super::keys::{Compared, KeyFields, KeySpec, read_keys};
 use crate::error::{Error, Result};
 use crate::progress::Cancel;
 use crate::route::solr::{HashRange, PrefixHistogram, prefix_first_hash, prefix_last_hash};
@@ -83,7 +83,7 @@ pub fn measure(
 }
 
 fn read(segment: &Segment, fields: &KeyFields, partition_size: u32, cancel: &Cancel) -> Result<SegmentHashes> {
-    Ok(read_keys(segment, fields, partition_size, cancel, &|_| {})?.hashes)
+    Ok(read_keys(segment, fields, partition_size, Compared::Not, cancel, &|_| {})?.hashes)
 }
 
 /// Live documents per prefix. The ends of a prefix take the place of a hash, so that the readers of keys serve.

@@ -7,7 +7,7 @@
 use super::NO_CHILD;
 use super::assignment::SegmentCensus;
 use super::hashes::SegmentHashes;
-use super::keys::{KeyFields, KeyPlane, KeyReading, Seen, read_keys};
+use super::keys::{Compared, KeyFields, KeyPlane, KeyReading, Seen, read_keys};
 use super::problems::{DocAddress, KeyProblems};
 use crate::error::{Error, Result};
 use crate::progress::{Cancel, Progress, Stage, Work};
@@ -25,6 +25,8 @@ pub(super) struct Walk<'a> {
     pub(super) by: &'a HashedBy,
     /// Whether sidecars are believed.
     pub(super) read_sidecars: bool,
+    /// With what ids will be compared.
+    pub(super) compared: Compared,
     /// Whether hashes outlive the walk.
     pub(super) keep_hashes: bool,
     /// Whether each directory of the source is one of the source shards, so that a document must belong to its own.
@@ -120,7 +122,8 @@ impl Walk<'_> {
             Found::Absent => {}
         }
         let advance = |docs| self.progress.advance(Stage::Route, Work::docs(docs));
-        let keys = read_keys(segment, self.fields, self.by.routing_partition_size, self.cancel, &advance)?;
+        let keys =
+            read_keys(segment, self.fields, self.by.routing_partition_size, self.compared, self.cancel, &advance)?;
         (walked.with_id, walked.readings, walked.seen) = (keys.with_id, keys.readings, keys.seen);
         Ok(keys.hashes)
     }

@@ -55,11 +55,15 @@ pub(super) trait Track: Sync {
 struct State {
     /// Next unit to start, per track.
     next: Vec<usize>,
-    error: Option<Error>,
+    /// The error of the earliest unit that failed, and that unit: track, number.
+    error: Option<((usize, usize), Error)>,
 }
 
 /// Runs all units of all tracks on `threads` threads. Earlier tracks are preferred. `source`: what they read, to be named
 /// where damage in it makes library code panic.
+///
+/// An error keeps further units from being started. Those under way are finished, and of several errors that of the
+/// earliest unit is returned: within a track, the same for any number of threads.
 pub(super) fn run(tracks: &[&dyn Track], source: &Path, threads: usize, cancel: &Cancel) -> Result<()> {
     let threads = threads.max(1);
     // One unit being appended, one being produced per thread, and one to spare.
@@ -70,7 +74,7 @@ pub(super) fn run(tracks: &[&dyn Track], source: &Path, threads: usize, cancel: 
     let work = || {
         loop {
             let mut held = state.lock();
-            let (track, unit) = loop {
+            let (track, at) = loop {
                 if held.error.is_some() {
                     return;
                 }
@@ -83,7 +87,7 @@ pub(super) fn run(tracks: &[&dyn Track], source: &Path, threads: usize, cancel: 
                     }
                     left = true;
                     if *next < track.appended() + ahead {
-                        found = Some((*track, *next));
+                        found = Some((*track, (index, *next)));
                         *next += 1;
                         break;
                     }
@@ -95,9 +99,12 @@ pub(super) fn run(tracks: &[&dyn Track], source: &Path, threads: usize, cancel: 
                 }
             };
             drop(held);
-            let result = cancel.check().and_then(|()| guard(source, "the source", || track.run(unit)));
+            let result = cancel.check().and_then(|()| guard(source, "the source", || track.run(at.1)));
             if let Err(error) = result {
-                state.lock().error.get_or_insert(error);
+                let mut held = state.lock();
+                if held.error.as_ref().is_none_or(|(before, _)| at < *before) {
+                    held.error = Some((at, error));
+                }
             }
             // Taking the lock orders this wake-up after a sleeper's look at `appended`.
             drop(state.lock());
@@ -122,7 +129,7 @@ pub(super) fn run(tracks: &[&dyn Track], source: &Path, threads: usize, cancel: 
         }
     }
     match state.into_inner().error {
-        Some(error) => Err(error),
+        Some((_, error)) => Err(error),
         None => Ok(()),
     }
 }
@@ -269,6 +276,33 @@ mod tests {
                     assert_eq!(seen, expected, "{threads} threads, output {output}");
                 }
             }
+        }
+    }
+
+    /// Units that fail, each later than the ones after it.
+    struct Failing(usize);
+
+    impl Track for Failing {
+        fn units(&self) -> usize {
+            self.0
+        }
+
+        fn appended(&self) -> usize {
+            0
+        }
+
+        fn run(&self, unit: usize) -> Result<()> {
+            let later = u64::try_from(self.0 - unit).unwrap();
+            std::thread::sleep(std::time::Duration::from_millis(5 * later));
+            Err(Error::Usage(format!("unit {unit}")))
+        }
+    }
+
+    #[test]
+    fn of_several_errors_that_of_the_earliest_unit_is_told() {
+        for threads in [1, 2, 8] {
+            let error = run(&[&Failing(8)], Path::new("s"), threads, &Cancel::new()).unwrap_err();
+            assert!(matches!(error, Error::Usage(message) if message == "unit 0"), "{threads} threads");
         }
     }
 

@@ -13,7 +13,7 @@ use tantivy::columnar::{Column, ColumnType, DynamicColumn, DynamicColumnHandle};
 use tantivy_sstable::{Dictionary, VoidSSTable};
 
 use super::field::{KeyField, KeyHash, KeyKind};
-use super::{Key, Seen};
+use super::{Compared, Key, Seen, SeenTerms};
 use crate::error::{Error, Result};
 use crate::partition::bits::Bits;
 use crate::progress::Cancel;
@@ -71,6 +71,7 @@ pub(super) struct ColumnKeys {
     hash: KeyHash,
     /// Keys hashed.
     pub(super) hashed: u64,
+    compared: Compared,
 }
 
 enum Values {
@@ -87,7 +88,12 @@ enum Values {
 
 impl ColumnKeys {
     /// `None` if the segment has no such column.
-    pub(super) fn open(segment: &Segment, field: &KeyField, cancel: &Cancel) -> Result<Option<ColumnKeys>> {
+    pub(super) fn open(
+        segment: &Segment,
+        field: &KeyField,
+        compared: Compared,
+        cancel: &Cancel,
+    ) -> Result<Option<ColumnKeys>> {
         let (values, hashed) = match open(segment, field)? {
             Some(DynamicColumn::Str(column)) => {
                 let (dictionary, ords) = column.into_parts();
@@ -99,7 +105,7 @@ impl ColumnKeys {
             Some(DynamicColumn::I64(column)) => (Values::Signed(column), 0),
             _ => return Ok(None),
         };
-        Ok(Some(ColumnKeys { values, hash: field.hash, hashed }))
+        Ok(Some(ColumnKeys { values, hash: field.hash, hashed, compared }))
     }
 
     /// The key of `doc`.
@@ -127,7 +133,10 @@ impl ColumnKeys {
     /// What [`ColumnKeys::key`] was asked for.
     pub(super) fn into_seen(self) -> Seen {
         match self.values {
-            Values::Text { live, .. } => Seen::ColumnTerms(live),
+            Values::Text { live, hashes, .. } => {
+                let hashes = if self.compared == Compared::Across { hashes } else { Vec::new() };
+                Seen::ColumnTerms(SeenTerms { live, hashes })
+            }
             Values::Unsigned(_) | Values::Signed(_) => Seen::Numbers,
         }
     }

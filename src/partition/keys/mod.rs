@@ -17,7 +17,7 @@
 //!
 //! Cost in memory: 4 bytes and 2 bits per document for the result. Per field, one after the other: 4 bytes per distinct
 //! text of a column, 4 bytes and 2 bits per document for terms, nothing for numbers, 4 bytes per document for ids of the
-//! store. The store is decompressed once where both fields are read from it, ascending, and nothing of it is materialised
+//! store; where ids of several segments are compared, 4 bytes per distinct id stay until then. The store is decompressed once where both fields are read from it, ascending, and nothing of it is materialised
 //! but the two fields.
 
 mod column;
@@ -30,7 +30,7 @@ mod terms;
 pub(super) use column::{number_at, numbers, text_dictionary};
 pub(super) use field::{KeyField, KeyFields};
 pub(super) use key::Key;
-pub(super) use segment::{Seen, read_keys};
+pub(super) use segment::{Compared, Seen, SeenTerms, read_keys};
 pub(super) use store::StoreCursor;
 
 pub use field::usable_key_fields;

@@ -31,10 +31,10 @@ pub(in crate::partition) struct SegmentKeys {
 
 /// What is known about the ids of the documents that were asked for: material for counting distinct ones.
 pub(in crate::partition) enum Seen {
-    /// Ordinals of the text column's dictionary.
-    ColumnTerms(Bits),
-    /// Ordinals of the term dictionary.
-    Terms(Bits),
+    /// They are in the text column's dictionary.
+    ColumnTerms(SeenTerms),
+    /// They are in the term dictionary.
+    Terms(SeenTerms),
     /// They are in the number column.
     Numbers,
     /// Hashes by document, and which documents have one.
@@ -45,12 +45,39 @@ pub(in crate::partition) enum Seen {
     Unknown,
 }
 
+/// With what ids will be compared later, which decides what is remembered of them.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(in crate::partition) enum Compared {
+    Not,
+    /// With ids of the same segment.
+    Within,
+    /// With ids of other segments too.
+    Across,
+}
+
+/// Which terms of a dictionary were asked for.
+pub(in crate::partition) struct SeenTerms {
+    /// Their ordinals.
+    pub(in crate::partition) live: Bits,
+    /// Hashes of all terms, by ordinal; empty unless they are [`Compared::Across`].
+    pub(in crate::partition) hashes: Vec<RoutingHash>,
+}
+
+impl SeenTerms {
+    /// Ordinals and hashes of the terms that were asked for.
+    pub(in crate::partition) fn live_hashes(&self) -> impl Iterator<Item = (usize, RoutingHash)> {
+        self.hashes.iter().copied().enumerate().filter(|(ordinal, _)| self.live.contains(*ordinal))
+    }
+}
+
 /// Reads and hashes the keys of the live documents of `segment`. `partition_size`: routing_partition_size, whose offset
-/// is added to the hashes; 1: none. `advance` is told of live documents as they are read.
+/// is added to the hashes; 1: none. `compared`: what becomes of the ids. `advance` is told of live documents as they are
+/// read.
 pub(in crate::partition) fn read_keys(
     segment: &Segment,
     fields: &KeyFields,
     partition_size: u32,
+    compared: Compared,
     cancel: &Cancel,
     advance: &dyn Fn(u64),
 ) -> Result<SegmentKeys> {
@@ -64,7 +91,7 @@ pub(in crate::partition) fn read_keys(
         && fields.routing.as_ref().map(|field| field.plane(segment)).transpose()? == Some(KeyPlane::Store);
     let mut beside = None;
     if let Some(field) = &fields.routing {
-        let mut routing = FieldKeys::open(segment, field, false, cancel)?;
+        let mut routing = FieldKeys::open(segment, field, Compared::Not, cancel)?;
         if both_stored {
             beside = Some(routing);
         } else {
@@ -81,7 +108,7 @@ pub(in crate::partition) fn read_keys(
         }
     }
 
-    let mut id = FieldKeys::open(segment, &fields.id, true, cancel)?;
+    let mut id = FieldKeys::open(segment, &fields.id, compared, cancel)?;
     let (mut with_id, mut live, mut reported) = (0, 0, 0);
     for (doc, slot) in (0..max_doc).zip(&mut hashes) {
         if doc.is_multiple_of(DOCS_PER_CHECK) {
@@ -161,16 +188,15 @@ enum Reader {
 }
 
 impl<'s> FieldKeys<'s> {
-    /// `remember`: whether hashes from the store will be asked for again.
-    fn open(segment: &Segment, field: &'s KeyField, remember: bool, cancel: &Cancel) -> Result<FieldKeys<'s>> {
+    fn open(segment: &Segment, field: &'s KeyField, compared: Compared, cancel: &Cancel) -> Result<FieldKeys<'s>> {
         let plane = field.plane(segment)?;
         let mut hashes = Vec::new();
         let reader = match plane {
-            KeyPlane::Column => ColumnKeys::open(segment, field, cancel)?.map(Reader::Column),
-            KeyPlane::Terms => TermKeys::open(segment, field, cancel)?.map(Reader::Terms),
+            KeyPlane::Column => ColumnKeys::open(segment, field, compared, cancel)?.map(Reader::Column),
+            KeyPlane::Terms => TermKeys::open(segment, field, compared, cancel)?.map(Reader::Terms),
             // A sidecar has whole documents, not fields.
             KeyPlane::Store | KeyPlane::Sidecar => {
-                if remember {
+                if compared != Compared::Not {
                     hashes = vec![0; segment.max_doc() as usize];
                 }
                 Some(Reader::Store)

@@ -13,7 +13,7 @@ use tantivy::{DocId, u64_to_i64};
 
 use super::column::hash_decimal;
 use super::field::{KeyField, KeyKind};
-use super::{Key, Seen};
+use super::{Compared, Key, Seen, SeenTerms};
 use crate::error::{Error, Result};
 use crate::partition::bits::Bits;
 use crate::progress::Cancel;
@@ -32,22 +32,27 @@ pub(super) struct TermKeys {
     hashes: Vec<RoutingHash>,
     seen: Bits,
     several: Bits,
-    /// Ordinals of terms that a live document has.
-    live: Bits,
+    /// Terms that a live document has.
+    terms: SeenTerms,
     /// Terms hashed.
     pub(super) hashed: u64,
 }
 
 impl TermKeys {
     /// `None` if the segment has no terms for the field.
-    pub(super) fn open(segment: &Segment, field: &KeyField, cancel: &Cancel) -> Result<Option<TermKeys>> {
+    pub(super) fn open(
+        segment: &Segment,
+        field: &KeyField,
+        compared: Compared,
+        cancel: &Cancel,
+    ) -> Result<Option<TermKeys>> {
         let Some(dictionary) = segment.terms_bytes(field.field)? else { return Ok(None) };
         let lists = PostingLists::open(segment, field)?;
         let mut keys = TermKeys {
             hashes: vec![0; segment.max_doc() as usize],
             seen: Bits::default(),
             several: Bits::default(),
-            live: Bits::default(),
+            terms: SeenTerms { live: Bits::default(), hashes: Vec::new() },
             hashed: 0,
         };
         let damaged = |damaged: Damaged| {
@@ -59,6 +64,9 @@ impl TermKeys {
             // Ordinals ascend by one from 0.
             let ord = usize::try_from(keys.hashed).unwrap_or(usize::MAX);
             lists.for_each(terms.info(), |doc| keys.add(doc, hash, segment.is_alive(doc).then_some(ord)))?;
+            if compared == Compared::Across {
+                keys.terms.hashes.push(hash);
+            }
             keys.hashed += 1;
             if keys.hashed.is_multiple_of(TERMS_PER_CHECK) {
                 cancel.check()?;
@@ -78,7 +86,7 @@ impl TermKeys {
             *slot = hash;
         }
         if let Some(ord) = live {
-            self.live.insert(ord);
+            self.terms.live.insert(ord);
         }
     }
 
@@ -93,7 +101,7 @@ impl TermKeys {
     }
 
     pub(super) fn into_seen(self) -> Seen {
-        Seen::Terms(self.live)
+        Seen::Terms(self.terms)
     }
 }
 
