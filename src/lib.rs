@@ -34,6 +34,7 @@ pub mod error;
 #[cfg(feature = "fuzzing")]
 #[doc(hidden)]
 pub mod fuzz;
+mod huge;
 pub mod index_hashes;
 pub mod inspect;
 pub mod job;

@@ -9,6 +9,7 @@
 //! and 4 back, or 8 and 8 where segment and document numbers do not fit 32 bits together. The way back is made when it
 //! is asked for first, so that routing hashes, which have to be written before that, are gone by then.
 
+use std::ops::Range;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use super::hashes::{RoutingHashes, SegmentHashes};
@@ -63,8 +64,10 @@ pub struct Group {
     /// Whether documents of different source segments alternate in an output (index sort). If not, new DocIds ascend
     /// with (segment, doc).
     pub interleaved: bool,
-    /// Per segment of the group, per document: output and new DocId.
-    forward: Vec<Pairs>,
+    /// Per document, segment after segment: output and new DocId.
+    forward: Pairs,
+    /// Where each segment's documents stand in `forward`.
+    ranges: Vec<Range<usize>>,
     /// Per output, by new DocId: segment and document.
     back: OnceLock<Vec<Pairs>>,
     /// What [`DocMap::carry`] gave, until it is taken.
@@ -76,18 +79,21 @@ impl Group {
     #[inline]
     #[must_use]
     pub fn lookup(&self, segment: usize, doc: u32) -> Option<(usize, u32)> {
-        let (output, doc) = self.forward.get(segment)?.get(doc as usize)?;
+        let index = self.range(segment).nth(doc as usize)?;
+        let (output, doc) = self.forward.get(index)?;
         Some((output as usize, doc))
+    }
+
+    #[inline]
+    fn range(&self, segment: usize) -> Range<usize> {
+        self.ranges.get(segment).cloned().unwrap_or_default()
     }
 
     /// [`Group::lookup`] of many documents of one segment; an output of [`NO_OUTPUT`] for those that go nowhere. Faster
     /// than one by one: cache misses overlap.
     #[inline]
     pub fn lookup_all(&self, segment: usize, docs: &[u32], targets: &mut [(u32, u32)]) {
-        match self.forward.get(segment) {
-            Some(pairs) => pairs.gather(docs, targets),
-            None => targets.fill((NO_OUTPUT, 0)),
-        }
+        self.forward.gather(self.range(segment), docs, targets);
     }
 
     /// Documents of an output by ascending new DocId.
@@ -100,12 +106,13 @@ impl Group {
     }
 
     fn build_back(&self) -> Vec<Pairs> {
-        let (segments, rows) = (self.forward.len(), self.forward.iter().map(Pairs::len).max().unwrap_or(0));
+        let segments = self.ranges.len();
+        let rows = self.ranges.iter().map(ExactSizeIterator::len).max().unwrap_or(0);
         let filled = |output: &Output| Pairs::filled(output.num_docs as usize, segments, rows);
         let mut back: Vec<Pairs> = self.outputs.iter().map(filled).collect();
-        for (segment, pairs) in (0..).zip(&self.forward) {
-            for (doc, index) in (0..).zip(0..pairs.len()) {
-                let Some((output, new_doc)) = pairs.get(index) else { continue };
+        for (segment, range) in (0..).zip(self.ranges.iter().cloned()) {
+            for (doc, index) in (0..).zip(range) {
+                let Some((output, new_doc)) = self.forward.get(index) else { continue };
                 if let Some(pairs) = back.get_mut(output as usize) {
                     pairs.set(new_doc as usize, segment, doc);
                 }
@@ -234,8 +241,12 @@ fn build_group(assignment: &Assignment, segments: Vec<usize>, max_docs: u32, sor
     }
 
     let most_docs = outputs.iter().map(|output| output.num_docs).max().unwrap_or(0);
-    let mut forward: Vec<Pairs> =
-        children.iter().map(|docs| Pairs::filled(docs.len(), outputs.len(), most_docs as usize)).collect();
+    let (mut all, mut ranges) = (0, Vec::with_capacity(children.len()));
+    for docs in &children {
+        ranges.push(all..all + docs.len());
+        all += docs.len();
+    }
+    let mut forward = Pairs::filled(all, outputs.len(), most_docs as usize);
 
     let child_of = |segment: u32, doc: u32| -> u16 {
         children.get(segment as usize).and_then(|docs| docs.get(doc as usize)).copied().unwrap_or(NO_CHILD)
@@ -245,8 +256,8 @@ fn build_group(assignment: &Assignment, segments: Vec<usize>, max_docs: u32, sor
         if *new_doc == max_docs {
             (*output, *new_doc) = (*output + 1, 0);
         }
-        if let Some(pairs) = forward.get_mut(segment as usize) {
-            pairs.set(doc as usize, *output, *new_doc);
+        if let Some(range) = ranges.get(segment as usize) {
+            forward.set(range.start + doc as usize, *output, *new_doc);
         }
         *new_doc += 1;
     };
@@ -262,5 +273,5 @@ fn build_group(assignment: &Assignment, segments: Vec<usize>, max_docs: u32, sor
         }
     }
     let (back, hashes) = (OnceLock::new(), Mutex::default());
-    Group { segments, outputs, interleaved: sort.is_some(), forward, back, hashes }
+    Group { segments, outputs, interleaved: sort.is_some(), forward, ranges, back, hashes }
 }

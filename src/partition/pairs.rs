@@ -1,13 +1,19 @@
 //! Arrays of optional pairs of numbers, in 32 bits each where they fit.
 
+use std::ops::Range;
+
+use crate::huge::Entries;
+
 /// No left part.
 pub(super) const NOTHING: u32 = u32::MAX;
 
 /// Pairs by index.
 #[derive(Debug)]
 pub(super) enum Pairs {
-    Narrow { shift: u32, pairs: Vec<u32> },
-    Wide { pairs: Vec<u64> },
+    /// Little endian: the left part, and `shift` bits of the right part.
+    Narrow { shift: u32, pairs: Entries<4> },
+    /// Little endian: the left part and 32 bits of the right part.
+    Wide { pairs: Entries<8> },
 }
 
 impl Pairs {
@@ -17,29 +23,29 @@ impl Pairs {
         let shift = bits(rights);
         // `lefts` itself must fit too, so that no pair is all ones.
         if shift < 32 && bits(lefts) + shift <= 32 {
-            Pairs::Narrow { shift, pairs: vec![u32::MAX; len] }
+            Pairs::Narrow { shift, pairs: Entries::filled(len, u8::MAX) }
         } else {
-            Pairs::Wide { pairs: vec![u64::MAX; len] }
+            Pairs::Wide { pairs: Entries::filled(len, u8::MAX) }
         }
     }
 
     pub(super) fn len(&self) -> usize {
         match self {
-            Pairs::Narrow { pairs, .. } => pairs.len(),
-            Pairs::Wide { pairs } => pairs.len(),
+            Pairs::Narrow { pairs, .. } => pairs.as_slice().len(),
+            Pairs::Wide { pairs } => pairs.as_slice().len(),
         }
     }
 
     pub(super) fn set(&mut self, index: usize, left: u32, right: u32) {
         match self {
             Pairs::Narrow { shift, pairs } => {
-                if let Some(pair) = pairs.get_mut(index) {
-                    *pair = (left << *shift) | right;
+                if let Some(pair) = pairs.as_mut_slice().get_mut(index) {
+                    *pair = ((left << *shift) | right).to_le_bytes();
                 }
             }
             Pairs::Wide { pairs } => {
-                if let Some(pair) = pairs.get_mut(index) {
-                    *pair = (u64::from(left) << 32) | u64::from(right);
+                if let Some(pair) = pairs.as_mut_slice().get_mut(index) {
+                    *pair = ((u64::from(left) << 32) | u64::from(right)).to_le_bytes();
                 }
             }
         }
@@ -49,33 +55,34 @@ impl Pairs {
     pub(super) fn get(&self, index: usize) -> Option<(u32, u32)> {
         match self {
             Pairs::Narrow { shift, pairs } => {
-                let pair = *pairs.get(index)?;
+                let pair = u32::from_le_bytes(*pairs.as_slice().get(index)?);
                 (pair != u32::MAX).then(|| (pair >> shift, pair & ((1 << shift) - 1)))
             }
             Pairs::Wide { pairs } => {
-                let pair = *pairs.get(index)?;
+                let pair = u64::from_le_bytes(*pairs.as_slice().get(index)?);
                 (pair != u64::MAX).then(|| halves(pair))
             }
         }
     }
-}
 
-impl Pairs {
-    /// The pairs at `indexes`; a left part of [`NOTHING`] where there is none. One tight loop, so that cache misses overlap.
+    /// The pairs at `indexes` of those in `range`; a left part of [`NOTHING`] where there is none. One tight loop, so that
+    /// cache misses overlap.
     #[inline]
-    pub(super) fn gather(&self, indexes: &[u32], found: &mut [(u32, u32)]) {
+    pub(super) fn gather(&self, range: Range<usize>, indexes: &[u32], found: &mut [(u32, u32)]) {
         match self {
             Pairs::Narrow { shift, pairs } => {
+                let pairs = pairs.as_slice().get(range).unwrap_or_default();
                 for (slot, &index) in found.iter_mut().zip(indexes) {
-                    let pair = pairs.get(index as usize).copied().unwrap_or(u32::MAX);
+                    let pair = pairs.get(index as usize).map_or(u32::MAX, |pair| u32::from_le_bytes(*pair));
                     let left = if pair == u32::MAX { NOTHING } else { pair >> shift };
                     *slot = (left, pair & ((1 << shift) - 1));
                 }
             }
             Pairs::Wide { pairs } => {
+                let pairs = pairs.as_slice().get(range).unwrap_or_default();
                 for (slot, &index) in found.iter_mut().zip(indexes) {
                     // Nothing is all ones, and so is its left half.
-                    *slot = halves(pairs.get(index as usize).copied().unwrap_or(u64::MAX));
+                    *slot = halves(pairs.get(index as usize).map_or(u64::MAX, |pair| u64::from_le_bytes(*pair)));
                 }
             }
         }
@@ -107,10 +114,14 @@ mod tests {
             assert_eq!(pairs.get(3), None, "{lefts} x {rights}");
             assert_eq!(pairs.get(4), None);
             let mut found = [(0, 0); 5];
-            pairs.gather(&[4, 3, 2, 1, 0], &mut found);
+            pairs.gather(0..4, &[4, 3, 2, 1, 0], &mut found);
             let expected: Vec<(u32, u32)> = extremes.iter().rev().copied().collect();
             assert_eq!(&found[2..], expected.as_slice(), "{lefts} x {rights}");
             assert_eq!((found[0].0, found[1].0), (NOTHING, NOTHING));
+            // Beyond the range there is nothing, whatever stands there.
+            pairs.gather(1..3, &[0, 1, 2, 3], &mut found);
+            assert_eq!(&found[..2], &extremes[1..], "{lefts} x {rights}");
+            assert_eq!((found[2].0, found[3].0), (NOTHING, NOTHING));
         }
     }
 }

@@ -9,7 +9,7 @@ use tantivy::columnar::{Column, ColumnIndex, DynamicColumn, DynamicColumnHandle}
 use tantivy_sstable::{Dictionary, VoidSSTable};
 
 use super::digest::{self, Seed, Tag};
-use super::lanes::{Adder, SegmentLanes};
+use super::sums::{Adder, SegmentSums};
 use super::unit::{Outcome, View, column_name};
 use crate::error::{Error, Result};
 use crate::progress::Cancel;
@@ -36,7 +36,7 @@ pub(super) fn read(
     view: &View<'_>,
     name: &str,
     handle: &DynamicColumnHandle,
-    lanes: &SegmentLanes,
+    sums: &SegmentSums,
     outcome: &mut Outcome,
     cancel: &Cancel,
 ) -> Result<()> {
@@ -46,7 +46,7 @@ pub(super) fn read(
         name,
         seed: Seed::new(Tag::Column, 0, name.as_bytes()),
         max_doc: view.segment.max_doc(),
-        adder: lanes.adder(),
+        adder: sums.adder(),
         strict: view.strict,
         outcome,
         cancel,

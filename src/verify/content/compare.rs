@@ -47,7 +47,7 @@ pub(in crate::verify) fn compare(
     let decoded = needs_decoding(job.source, children);
     let originals = shared::Originals::of(job.source);
     let shared: Vec<Vec<Option<usize>>> = children.iter().map(|child| originals.segments(child)).collect();
-    let keep_lanes = shared.iter().flatten().any(Option::is_some);
+    let keep_sums = shared.iter().flatten().any(Option::is_some);
 
     // The source: digests per child that routing gives its documents, and over all.
     let views: Vec<View<'_>> =
@@ -69,7 +69,7 @@ pub(in crate::verify) fn compare(
     }
     let moved = routed.and_then(|routed| stay_first(job, routed, &views, &contents));
     let mut totals = tokens::Totals::of_source(job.source, &contents);
-    let source_contents = keep_lanes.then_some(contents);
+    let source_contents = keep_sums.then_some(contents);
     if source_sound {
         report.source_digest = Some(all.set);
     }
@@ -239,14 +239,14 @@ fn batch(children: &[Child], shared: &[Vec<Option<usize>>], first: usize, source
 
 fn for_each_live(segment: &Segment, content: &Content, mut visit: impl FnMut(u32, Digest)) {
     let all_live = segment.num_docs() == segment.max_doc();
-    content.lanes.for_each(|doc, lanes| {
+    content.sums.for_each(|doc, sum| {
         if all_live || segment.is_alive(doc) {
-            visit(doc, lanes.mix());
+            visit(doc, sum.mix());
         }
     });
 }
 
-/// Reports what could not be read and what contradicts itself; whether the lanes can be relied on.
+/// Reports what could not be read and what contradicts itself; whether the sums can be relied on.
 fn take_failures(
     child: Option<ShardNumber>,
     views: &[View<'_>],

@@ -1,14 +1,14 @@
 //! Hashing what a document consists of, and digests over documents that do not depend on their order.
 //!
-//! Every item of a document (its stored bytes, each posting, each column value, each norm) is hashed into two 64-bit
-//! lanes; a document's [`Lanes`] are the wrapping sums over its items, so planes can be read in any order and by any
-//! number of threads. The sum itself is linear; [`Lanes::mix`] is not: the [`Digest`] of a set is the wrapping sum of
-//! the mixed lanes of its documents. So items are bound to their document without any document number, and an item
-//! that moved from one document to another shows.
+//! Every item of a document (its stored bytes, each posting, each column value, each norm) is hashed into 64 bits; a
+//! document's [`Sum`] is the wrapping sum over its items, so planes can be read in any order and by any number of
+//! threads. The sum itself is linear; [`Sum::mix`] is not: the [`Digest`] of a set is the wrapping sum of the mixed
+//! sums of its documents. So items are bound to their document without any document number, and an item that moved from
+//! one document to another shows.
 //!
 //! Equal digests prove equal multisets of documents up to chance: an alteration goes unseen with a probability of
-//! about 2^-64 (one item's frequency and positions are condensed to 64 bits before they enter both lanes). The hash is
-//! not keyed, it protects against mistakes and decay, not against forgers.
+//! about 2^-64. The hash is not keyed, it protects against mistakes and decay, not against forgers. Why a document has
+//! not more bits: adding a posting waits for its document's sum to come from memory, and that is most of a verification.
 
 use std::fmt;
 
@@ -53,7 +53,7 @@ pub(crate) enum Tag {
 
 /// The hash of what many items share (a term, a column's name): computed once, then combined with each value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Seed(u64, u64);
+pub(crate) struct Seed(u64);
 
 impl Seed {
     /// Hashes `bytes`. `number`: field id, column category or another small number.
@@ -74,22 +74,22 @@ impl Seed {
             (a, b) = absorb(a, b, &last);
         }
         let len = bytes.len() as u64;
-        Seed(fold(a ^ len, b ^ K5), fold(b ^ len ^ K6, a ^ K7))
+        Seed(fold(a ^ len, b ^ K5))
     }
 
     /// An item with this seed and `value`.
     #[inline]
-    pub(crate) fn item(self, value: u64) -> Lanes {
-        Lanes(fold(value ^ K1, self.0), fold(value ^ K3, self.1))
+    pub(crate) fn item(self, value: u64) -> Sum {
+        Sum(fold(value ^ K1, self.0))
     }
 
     /// An item that is nothing but this seed.
     #[inline]
-    pub(crate) fn alone(self) -> Lanes {
-        Lanes(self.0, self.1)
+    pub(crate) fn alone(self) -> Sum {
+        Sum(self.0)
     }
 
-    /// 64 bits of it, to enter another item as value.
+    /// To enter another item as value.
     #[inline]
     pub(crate) fn value(self) -> u64 {
         self.0
@@ -126,47 +126,44 @@ pub(crate) fn value(class: u8, value: u64, index: u32) -> u64 {
     fold(value ^ K7, (u64::from(class) << 32 | u64::from(index)) ^ K8)
 }
 
-/// Wrapping sums over the items of one document.
+/// Wrapping sum over the items of one document.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct Lanes(u64, u64);
+pub(crate) struct Sum(u64);
 
-impl Lanes {
-    /// What [`Lanes::to_bytes`] gave.
+impl Sum {
+    /// What [`Sum::to_bytes`] gave.
     #[inline]
-    pub(crate) fn from_bytes(bytes: [u8; 16]) -> Lanes {
-        let both = u128::from_le_bytes(bytes);
-        #[expect(clippy::cast_possible_truncation, reason = "the halves are what is wanted")]
-        Lanes(both as u64, (both >> 64) as u64)
+    pub(crate) fn from_bytes(bytes: [u8; 8]) -> Sum {
+        Sum(u64::from_le_bytes(bytes))
     }
 
     #[inline]
-    pub(crate) fn to_bytes(self) -> [u8; 16] {
-        (u128::from(self.0) | u128::from(self.1) << 64).to_le_bytes()
+    pub(crate) fn to_bytes(self) -> [u8; 8] {
+        self.0.to_le_bytes()
     }
 
     /// Adds an item.
     #[inline]
-    pub(crate) fn add(&mut self, item: Lanes) {
+    pub(crate) fn add(&mut self, item: Sum) {
         self.0 = self.0.wrapping_add(item.0);
-        self.1 = self.1.wrapping_add(item.1);
     }
 
     /// Takes away what was added.
-    pub(crate) fn subtract(&mut self, item: Lanes) {
+    pub(crate) fn subtract(&mut self, item: Sum) {
         self.0 = self.0.wrapping_sub(item.0);
-        self.1 = self.1.wrapping_sub(item.1);
     }
 
     /// The document as one value in which no item can be exchanged for another document's.
     #[inline]
     pub(crate) fn mix(self) -> Digest {
-        let a = fold(self.0 ^ K1, self.1 ^ K2);
-        let b = fold(self.1 ^ K3, self.0.rotate_left(32) ^ K4);
+        let turned = self.0.rotate_left(32);
+        let a = fold(self.0 ^ K1, turned ^ K2);
+        let b = fold(self.0 ^ K3, turned ^ K4);
         Digest(fold(a ^ K5, b ^ K6) ^ a, fold(b ^ K7, a ^ K8) ^ b)
     }
 }
 
-/// 128 bits over a set of documents: the wrapping sum of their mixed lanes. Printed as 32 hexadecimal digits.
+/// 128 bits over a set of documents: the wrapping sum of their mixed sums. Printed as 32 hexadecimal digits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Digest(u64, u64);
 
@@ -212,10 +209,10 @@ impl Sequence {
 mod tests {
     use super::*;
 
-    fn document(items: &[Lanes]) -> Digest {
-        let mut lanes = Lanes::default();
-        items.iter().for_each(|item| lanes.add(*item));
-        lanes.mix()
+    fn document(items: &[Sum]) -> Digest {
+        let mut sum = Sum::default();
+        items.iter().for_each(|item| sum.add(*item));
+        sum.mix()
     }
 
     #[test]
@@ -228,8 +225,8 @@ mod tests {
 
     #[test]
     fn an_item_that_moves_to_another_document_changes_the_digest_of_the_set() {
-        let items: Vec<Lanes> = (0..4).map(|n| Seed::new(Tag::Norm, n, b"").item(7)).collect();
-        let set = |left: &[Lanes], right: &[Lanes]| {
+        let items: Vec<Sum> = (0..4).map(|n| Seed::new(Tag::Norm, n, b"").item(7)).collect();
+        let set = |left: &[Sum], right: &[Sum]| {
             let mut digest = document(left);
             digest.add(document(right));
             digest
@@ -241,7 +238,7 @@ mod tests {
     #[test]
     fn zero_bytes_at_the_end_of_a_term_count() {
         let seeds = [&b""[..], b"\0", b"\0\0", &[0; 15], &[0; 16], &[0; 17], &[0; 32]];
-        let hashes: std::collections::HashSet<Lanes> =
+        let hashes: std::collections::HashSet<Sum> =
             seeds.iter().map(|bytes| Seed::new(Tag::Posting, 0, bytes).alone()).collect();
         assert_eq!(hashes.len(), seeds.len());
     }
@@ -254,7 +251,7 @@ mod tests {
             let mut other = bytes.clone();
             other[at] ^= 0x10;
             let other = Seed::new(Tag::Stored, 0, &other);
-            assert!(other.0 != whole.0 && other.1 != whole.1, "byte {at}");
+            assert_ne!(other, whole, "byte {at}");
         }
         let deltas = [3u32, 0, 7, 0, 9];
         for at in 0..deltas.len() {
@@ -263,6 +260,18 @@ mod tests {
             assert_ne!(positions(5, &deltas), positions(5, &other), "position {at}");
         }
         assert_ne!(positions(5, &[3, 0, 7, 0, 9]), positions(5, &[0, 3, 7, 0, 9]));
+    }
+
+    #[test]
+    fn every_bit_of_a_sum_turns_about_half_of_the_digest() {
+        for start in [0, 1, u64::MAX, K1, K2, K3, K4, 0x0123_4567_89ab_cdef] {
+            let whole = Sum(start).mix();
+            for bit in 0..64 {
+                let other = Sum(start ^ 1 << bit).mix();
+                let turned = (other.0 ^ whole.0).count_ones() + (other.1 ^ whole.1).count_ones();
+                assert!((30..=98).contains(&turned), "bit {bit} of {start:#x} turns {turned}");
+            }
+        }
     }
 
     #[test]

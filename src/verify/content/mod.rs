@@ -4,7 +4,7 @@
 //! digests (see [`digest`]), token totals, findings. Each plane of every segment is read once; segments whose files are
 //! the source's own, or equal to them byte by byte, are not read again.
 //!
-//! Memory: 16 bytes per source document, then 16 per document of the children that are read together (never more
+//! Memory: 8 bytes per source document, then 8 per document of the children that are read together (never more
 //! documents than the source has), 8 more per entry of a string dictionary that is being read.
 
 mod columns;
@@ -13,7 +13,6 @@ pub(super) mod dictionary;
 pub(super) mod digest;
 #[cfg(feature = "fuzzing")]
 pub(crate) mod fuzz;
-pub(super) mod lanes;
 mod maxima;
 mod norms;
 pub(super) mod order;
@@ -23,6 +22,7 @@ pub(super) mod read;
 mod shared;
 mod short_list;
 mod store;
+pub(super) mod sums;
 mod tokens;
 pub(super) mod unit;
 

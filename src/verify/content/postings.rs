@@ -17,10 +17,10 @@ use tantivy::schema::{Field, IndexRecordOption, Type};
 
 use super::dictionary::{EntryCheck, show};
 use super::digest::{self, Seed, Tag};
-use super::lanes::{Adder, SegmentLanes};
 use super::maxima::{BLOCK, Maxima};
 use super::positions::PositionList;
 use super::short_list::{SHORT, ShortList};
+use super::sums::{Adder, SegmentSums};
 use super::unit::{Detail, Outcome, Tokens, View};
 use crate::error::{Error, Result};
 use crate::progress::Cancel;
@@ -36,7 +36,7 @@ pub(super) fn read(
     view: &View<'_>,
     (field, detail): (Field, Detail),
     range: Range<u64>,
-    lanes: &SegmentLanes,
+    sums: &SegmentSums,
     outcome: &mut Outcome,
     (at, cancel): (&Cell<Component>, &Cancel),
 ) -> Result<()> {
@@ -63,7 +63,7 @@ pub(super) fn read(
             None
         },
         has_deletes: segment.num_docs() < segment.max_doc(),
-        adder: lanes.adder(),
+        adder: sums.adder(),
         buffer: Vec::new(),
         values: Vec::new(),
         tokens,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
-use super::lanes::SegmentLanes;
+use super::sums::SegmentSums;
 use super::unit::{self, Detail, Fault, Part, Tokens, Unit, View};
 use crate::error::{Error, Result};
 use crate::progress::{Cancel, Progress, Stage, Work};
@@ -23,14 +23,14 @@ pub(crate) struct Reading<'a> {
 /// What a segment holds.
 pub(crate) struct Content {
     /// Its documents.
-    pub(crate) lanes: SegmentLanes,
+    pub(crate) sums: SegmentSums,
     /// Tokens by field id.
     pub(crate) tokens: BTreeMap<u32, Tokens>,
     /// Documents with a norm above 0, deleted ones too, by field id.
     pub(crate) docs_with_field: BTreeMap<u32, u64>,
     /// What contradicts itself.
     pub(crate) faults: Vec<Fault>,
-    /// What could not be read. If anything, the lanes are worthless.
+    /// What could not be read. If anything, the sums are worthless.
     pub(crate) failures: Vec<Error>,
 }
 
@@ -44,7 +44,7 @@ pub(crate) fn segments(
     let mut contents: Vec<Content> = views
         .iter()
         .map(|view| Content {
-            lanes: SegmentLanes::new(view.segment.max_doc()),
+            sums: SegmentSums::new(view.segment.max_doc()),
             tokens: BTreeMap::new(),
             docs_with_field: BTreeMap::new(),
             faults: Vec::new(),
@@ -58,7 +58,7 @@ pub(crate) fn segments(
             Err(error) => content.failures.push(error),
         }
     }
-    // Long units first, so that no thread is left alone with one at the end. Threads keep to segments: their lanes stay
+    // Long units first, so that no thread is left alone with one at the end. Threads keep to segments: their sums stay
     // in the cache, and nobody waits for a stripe.
     units.sort_by_key(|unit| (unit.segment, std::cmp::Reverse(unit.bytes)));
 
@@ -72,7 +72,7 @@ pub(crate) fn segments(
             let (Some(view), Some(content)) = (views.get(unit.segment), contents.get(unit.segment)) else {
                 return Ok(unit::Outcome::default());
             };
-            let outcome = unit::read(unit, view, &content.lanes, reading.cancel)?;
+            let outcome = unit::read(unit, view, &content.sums, reading.cancel)?;
             meter.advance(unit.bytes);
             Ok(outcome)
         },

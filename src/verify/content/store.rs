@@ -17,7 +17,7 @@ use tantivy::schema::Value;
 use tantivy::schema::document::{ReferenceValue, ReferenceValueLeaf};
 
 use super::digest::{Seed, Tag};
-use super::lanes::SegmentLanes;
+use super::sums::SegmentSums;
 use super::unit::View;
 use crate::error::{Error, Result};
 use crate::progress::Cancel;
@@ -28,11 +28,11 @@ use crate::source::{Component, cannot_read, check_document, holds_json_text, vis
 const BY_TANTIVY: usize = 64;
 
 /// Reads the documents in `range`.
-pub(super) fn read(view: &View<'_>, range: Range<u64>, lanes: &SegmentLanes, cancel: &Cancel) -> Result<()> {
+pub(super) fn read(view: &View<'_>, range: Range<u64>, sums: &SegmentSums, cancel: &Cancel) -> Result<()> {
     let path = view.segment.file(Component::Store);
     let store = view.segment.reader().get_store_reader(1).map_err(Error::io("read", &path))?;
     let body = view.segment.body(Component::Store);
-    let mut adder = lanes.adder();
+    let mut adder = sums.adder();
     let (mut reader, mut buffer) = (BlockReader::default(), Vec::new());
     let wanted = |doc: u32| range.contains(&u64::from(doc));
     for (number, addr) in blocks(view.segment)?.into_iter().enumerate() {

@@ -6,14 +6,14 @@ use std::ops::Range;
 use tantivy::columnar::DynamicColumnHandle;
 use tantivy::schema::{Field, Schema};
 
-use super::lanes::SegmentLanes;
+use super::sums::SegmentSums;
 use super::{columns, norms, postings, store};
 use crate::error::{Error, Result};
 use crate::progress::Cancel;
 use crate::source::{Component, Segment, guard};
 use crate::verify::finding::FindingKind;
 
-/// How much of a posting enters the lanes.
+/// How much of a posting enters the sums.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Detail {
     /// Term and document.
@@ -98,7 +98,7 @@ pub(crate) struct Tokens {
     pub(crate) postings: u64,
 }
 
-/// What reading a unit gave, lanes apart.
+/// What reading a unit gave, sums apart.
 #[derive(Debug, Default)]
 pub(crate) struct Outcome {
     pub(crate) faults: Vec<Fault>,
@@ -106,7 +106,7 @@ pub(crate) struct Outcome {
     pub(crate) tokens: Option<Tokens>,
     /// For norms: documents with a norm above 0.
     pub(crate) docs_with_field: Option<u64>,
-    /// The reader failed or panicked: lanes of this segment are worthless.
+    /// The reader failed or panicked: sums of this segment are worthless.
     pub(crate) failed: Option<Error>,
 }
 
@@ -178,8 +178,8 @@ fn cut(len: u64, bytes: u64) -> Vec<(Range<u64>, u64)> {
     (0..pieces).map(|piece| (bound(piece)..bound(piece + 1), bytes / pieces)).collect()
 }
 
-/// Reads `unit` into `lanes`. Only an interruption is an error; what the reader could not read is in the outcome.
-pub(crate) fn read(unit: &Unit, view: &View<'_>, lanes: &SegmentLanes, cancel: &Cancel) -> Result<Outcome> {
+/// Reads `unit` into `sums`. Only an interruption is an error; what the reader could not read is in the outcome.
+pub(crate) fn read(unit: &Unit, view: &View<'_>, sums: &SegmentSums, cancel: &Cancel) -> Result<Outcome> {
     let at = Cell::new(match unit.part {
         Part::Store => Component::Store,
         Part::Norms(_) => Component::FieldNorms,
@@ -189,13 +189,13 @@ pub(crate) fn read(unit: &Unit, view: &View<'_>, lanes: &SegmentLanes, cancel: &
     let mut outcome = Outcome::default();
     let what = describe(&unit.part, &view.schema);
     let result = guard(view.segment.path(), what, || match &unit.part {
-        Part::Store => store::read(view, unit.range.clone(), lanes, cancel),
-        Part::Norms(field) => norms::read(view, *field, lanes, &mut outcome),
+        Part::Store => store::read(view, unit.range.clone(), sums, cancel),
+        Part::Norms(field) => norms::read(view, *field, sums, &mut outcome),
         Part::Postings(field, detail) => {
-            postings::read(view, (*field, *detail), unit.range.clone(), lanes, &mut outcome, (&at, cancel))
+            postings::read(view, (*field, *detail), unit.range.clone(), sums, &mut outcome, (&at, cancel))
         }
         Part::Column(name) => match &unit.column {
-            Some(column) => columns::read(view, name, column, lanes, &mut outcome, cancel),
+            Some(column) => columns::read(view, name, column, sums, &mut outcome, cancel),
             None => Ok(()),
         },
     });

@@ -5,8 +5,8 @@ use crate::error::Result;
 use crate::partition::DocAddress;
 use crate::route::ShardNumber;
 use crate::verify::VerifyJob;
-use crate::verify::content::lanes::SegmentLanes;
 use crate::verify::content::read::{self, Content, Reading};
+use crate::verify::content::sums::SegmentSums;
 use crate::verify::content::unit::{Detail, Part, View};
 use crate::verify::files::Child;
 use crate::verify::finding::{Finding, FindingKind, Sighting};
@@ -22,9 +22,9 @@ pub(super) struct Side<'a> {
 }
 
 impl Side<'_> {
-    pub(super) fn read(&self, only: Option<&Part>, detail: Detail, reading: Reading<'_>) -> Result<Vec<SegmentLanes>> {
+    pub(super) fn read(&self, only: Option<&Part>, detail: Detail, reading: Reading<'_>) -> Result<Vec<SegmentSums>> {
         let contents = read::segments(&self.views, only, detail, reading)?;
-        Ok(contents.into_iter().map(|Content { lanes, .. }| lanes).collect())
+        Ok(contents.into_iter().map(|Content { sums, .. }| sums).collect())
     }
 
     fn address(&self, entry: Entry) -> Option<DocAddress> {

@@ -1,6 +1,6 @@
 //! Matching documents of both sides by all they consist of.
 
-use crate::verify::content::lanes::SegmentLanes;
+use crate::verify::content::sums::SegmentSums;
 use crate::verify::content::unit::View;
 
 /// The child of a document when routing is not known.
@@ -22,16 +22,16 @@ pub(super) struct Entry {
 /// Live documents in order, as far as `at` gives them a child.
 pub(super) fn entries(
     views: &[View<'_>],
-    lanes: &[SegmentLanes],
+    sums: &[SegmentSums],
     at: impl Fn(usize, u32) -> Option<usize>,
 ) -> Vec<Entry> {
     let mut entries = Vec::new();
-    for (number, (view, lanes)) in (0u32..).zip(views.iter().zip(lanes)) {
-        lanes.for_each(|doc, lanes| {
+    for (number, (view, sums)) in (0u32..).zip(views.iter().zip(sums)) {
+        sums.for_each(|doc, sum| {
             if view.segment.is_alive(doc)
                 && let Some(at) = at(number as usize, doc)
             {
-                entries.push(Entry { hash: lanes.mix().short(), at, view: number, doc });
+                entries.push(Entry { hash: sum.mix().short(), at, view: number, doc });
             }
         });
     }

@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use super::Case;
 use super::matching::Entry;
 use crate::error::Result;
-use crate::verify::content::digest::Lanes;
-use crate::verify::content::lanes::SegmentLanes;
+use crate::verify::content::digest::Sum;
+use crate::verify::content::sums::SegmentSums;
 use crate::verify::content::unit::{Detail, Part};
 
 /// What pairing gives.
@@ -25,10 +25,10 @@ pub(super) struct Pairs {
     pub(super) foreign: Vec<Entry>,
 }
 
-/// Lanes of both sides.
-type Both<'a> = (&'a [SegmentLanes], &'a [SegmentLanes]);
+/// Sums of both sides.
+type Both<'a> = (&'a [SegmentSums], &'a [SegmentSums]);
 
-/// Pairs `lost` with `foreign`. `whole`: lanes over everything.
+/// Pairs `lost` with `foreign`. `whole`: sums over everything.
 pub(super) fn run(case: &Case<'_>, whole: Both<'_>, lost: Vec<Entry>, foreign: Vec<Entry>) -> Result<Pairs> {
     let mut pairs = Pairs { lost, foreign, ..Pairs::default() };
     if pairs.lost.is_empty() || pairs.foreign.is_empty() {
@@ -37,28 +37,28 @@ pub(super) fn run(case: &Case<'_>, whole: Both<'_>, lost: Vec<Entry>, foreign: V
     let source_store = case.source.read(Some(&Part::Store), Detail::Positions, case.reading)?;
     let found_store = case.found.read(Some(&Part::Store), Detail::Positions, case.reading)?;
     let store = (source_store.as_slice(), found_store.as_slice());
-    pairs.round(|entry| lanes(store.0, entry), |entry| lanes(store.1, entry));
-    let rest = |whole: &[SegmentLanes], store: &[SegmentLanes], entry: Entry| {
-        let mut rest = lanes(whole, entry);
-        rest.subtract(lanes(store, entry));
+    pairs.round(|entry| sums(store.0, entry), |entry| sums(store.1, entry));
+    let rest = |whole: &[SegmentSums], store: &[SegmentSums], entry: Entry| {
+        let mut rest = sums(whole, entry);
+        rest.subtract(sums(store, entry));
         rest
     };
     pairs.round(|entry| rest(whole.0, store.0, entry), |entry| rest(whole.1, store.1, entry));
     let paired = pairs.altered.len();
-    pairs.round(|_| Lanes::default(), |_| Lanes::default());
+    pairs.round(|_| Sum::default(), |_| Sum::default());
     pairs.guessed = pairs.altered.split_off(paired);
     pairs.altered.sort_unstable_by_key(|(_, entry)| (entry.at, entry.view, entry.doc));
     Ok(pairs)
 }
 
-fn lanes(side: &[SegmentLanes], entry: Entry) -> Lanes {
-    side.get(entry.view as usize).map_or_else(Lanes::default, |lanes| lanes.get(entry.doc))
+fn sums(side: &[SegmentSums], entry: Entry) -> Sum {
+    side.get(entry.view as usize).map_or_else(Sum::default, |sums| sums.get(entry.doc))
 }
 
 impl Pairs {
     /// Pairs documents of one child whose keys are equal, in order, where there are as many on either side.
-    fn round(&mut self, key_of_lost: impl Fn(Entry) -> Lanes, key_of_foreign: impl Fn(Entry) -> Lanes) {
-        let mut groups: BTreeMap<(usize, Lanes), (Vec<Entry>, Vec<Entry>)> = BTreeMap::new();
+    fn round(&mut self, key_of_lost: impl Fn(Entry) -> Sum, key_of_foreign: impl Fn(Entry) -> Sum) {
+        let mut groups: BTreeMap<(usize, Sum), (Vec<Entry>, Vec<Entry>)> = BTreeMap::new();
         for entry in self.lost.drain(..) {
             groups.entry((entry.at, key_of_lost(entry))).or_default().0.push(entry);
         }

@@ -9,8 +9,8 @@ use super::pairs::Pairs;
 use super::{Case, Pair, by_child, detail};
 use crate::error::{Error, Result};
 use crate::source::{Component, guard};
-use crate::verify::content::digest::Lanes;
-use crate::verify::content::lanes::SegmentLanes;
+use crate::verify::content::digest::Sum;
+use crate::verify::content::sums::SegmentSums;
 use crate::verify::content::unit::{Detail, Part, describe};
 use crate::verify::finding::{Finding, FindingKind};
 
@@ -29,7 +29,7 @@ pub(super) fn run(case: &Case<'_>, pairs: &mut Pairs, findings: &mut Vec<Finding
         let mut differing = Vec::new();
         compare(case, &part, Detail::Positions, &all, |pair, before, after| {
             if let Some(likeness) = likeness.get_mut(&pair) {
-                likeness.parts += usize::from(before != Lanes::default() || after != Lanes::default());
+                likeness.parts += usize::from(before != Sum::default() || after != Sum::default());
                 likeness.differing += usize::from(before != after);
             }
             if before != after {
@@ -97,15 +97,15 @@ fn compare(
     part: &Part,
     detail: Detail,
     pairs: &[(Entry, Entry)],
-    mut visit: impl FnMut((Entry, Entry), Lanes, Lanes),
+    mut visit: impl FnMut((Entry, Entry), Sum, Sum),
 ) -> Result<()> {
     let source = case.source.read(Some(part), detail, case.reading)?;
     let found = case.found.read(Some(part), detail, case.reading)?;
-    let lanes = |side: &[SegmentLanes], entry: Entry| {
-        side.get(entry.view as usize).map_or_else(Lanes::default, |lanes| lanes.get(entry.doc))
+    let sums = |side: &[SegmentSums], entry: Entry| {
+        side.get(entry.view as usize).map_or_else(Sum::default, |sums| sums.get(entry.doc))
     };
     for &(before, after) in pairs {
-        visit((before, after), lanes(&source, before), lanes(&found, after));
+        visit((before, after), sums(&source, before), sums(&found, after));
     }
     Ok(())
 }

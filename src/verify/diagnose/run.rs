@@ -42,8 +42,8 @@ pub(in crate::verify) fn run(
     let case = Case { job, children, source, found, reading };
     let before = findings.len();
 
-    let source_lanes = case.source.read(None, Detail::Positions, reading)?;
-    let found_lanes = case.found.read(None, Detail::Positions, reading)?;
+    let source_sums = case.source.read(None, Detail::Positions, reading)?;
+    let found_sums = case.found.read(None, Detail::Positions, reading)?;
     // Documents of children that are not suspected are settled: their digests are equal.
     let owner = |view: usize, doc: u32| -> Option<usize> {
         let Some(routed) = routed else { return Some(NOWHERE) };
@@ -53,8 +53,8 @@ pub(in crate::verify) fn run(
     let place = |view: usize, _: u32| -> Option<usize> {
         if routed.is_some() { case.found.children.get(view).copied() } else { Some(NOWHERE) }
     };
-    let wanted = matching::entries(&case.source.views, &source_lanes, owner);
-    let present = matching::entries(&case.found.views, &found_lanes, place);
+    let wanted = matching::entries(&case.source.views, &source_sums, owner);
+    let present = matching::entries(&case.found.views, &found_sums, place);
     let Matched { lost, foreign, doubled, misplaced } = matching::run(&wanted, &present);
     if routed.is_some() && !order::interleaves(job.source) {
         let moved = lost.iter().chain(&foreign);
@@ -65,8 +65,8 @@ pub(in crate::verify) fn run(
 
     report_doubled(&case, &doubled, findings);
     report_misplaced(&case, &misplaced, findings);
-    let mut pairs = pairs::run(&case, (&source_lanes, &found_lanes), lost, foreign)?;
-    drop((source_lanes, found_lanes));
+    let mut pairs = pairs::run(&case, (&source_sums, &found_sums), lost, foreign)?;
+    drop((source_sums, found_sums));
     let mut altered = Vec::new();
     parts::run(&case, &mut pairs, &mut altered)?;
     report_lost(&case, &pairs.lost, routed.is_some() || complete, findings);

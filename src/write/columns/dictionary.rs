@@ -14,12 +14,12 @@
 use std::io;
 
 use tantivy::columnar::ColumnValues;
-use tantivy_sstable::{SSTable, VoidSSTable};
 
 use super::column::{Data, SourceColumn};
 use super::container::ColumnarFile;
 use super::merge::{Part, merge};
 use super::rows::Rows;
+use super::table::{BlockPacker, TableWriter};
 use super::terms::{OrdinalSet, RankedSet};
 use super::{Reads, Unit, index, values};
 use crate::error::{Error, Result};
@@ -178,8 +178,9 @@ fn write_dictionaries(
     let mut writers: Vec<_> = files
         .iter_mut()
         .enumerate()
-        .map(|(output, file)| unit.is_in(output).then(|| VoidSSTable::writer(file.file())))
+        .map(|(output, file)| unit.is_in(output).then(|| TableWriter::new(file.file())))
         .collect();
+    let mut packer = BlockPacker::new().map_err(Error::io("compress", "a dictionary"))?;
     let mut next = 0u32;
     let mut count = 0u64;
     let mut keepers = Vec::with_capacity(outputs);
@@ -198,7 +199,7 @@ fn write_dictionaries(
         }));
         for &output in &keepers {
             if let Some(Some(writer)) = writers.get_mut(output) {
-                writer.insert(term, &()).map_err(written(output))?;
+                writer.insert(term, &mut packer).map_err(written(output))?;
             }
         }
         if several && !keepers.is_empty() {
@@ -220,7 +221,7 @@ fn write_dictionaries(
     })?;
     for (output, writer) in writers.into_iter().enumerate() {
         if let Some(writer) = writer {
-            writer.finish().map_err(written(output))?;
+            writer.finish(&mut packer).map_err(written(output))?;
         }
     }
     let kept = if several { kept } else { used.into_iter().next().unwrap_or_default() };

@@ -19,6 +19,7 @@
 //! | `values` | 64-bit words: choice of codec |
 //! | `numeric`, `dictionary`, `addresses` | the three kinds of columns |
 //! | `merge`, `terms` | dictionaries of several segments as one stream; sets of ordinals |
+//! | `table` | the sorted string table that is a dictionary |
 //!
 //! Memory: per output the buffer of its file; for sparse columns 1 byte per document, or 16 MiB; per distinct string of
 //! the column at hand what `dictionary` says; 16 bytes per address of one output.
@@ -37,6 +38,7 @@ mod index;
 mod merge;
 mod numeric;
 mod rows;
+mod table;
 mod terms;
 #[cfg(test)]
 #[expect(clippy::cast_possible_truncation, reason = "the tests' numbers are small")]

@@ -6,7 +6,7 @@
 //! `src/columnar/merge/mod.rs` and `writer/column_writers.rs`). What tantivy does not do: a number that f64 cannot hold
 //! exactly is an error, never a different number.
 //!
-//! Cost: two passes over an output's values, a third where integers become f64.
+//! Cost: one pass over an output's values, two where they are many (see `values`), one more where integers become f64.
 
 use std::cell::Cell;
 use std::sync::Arc;

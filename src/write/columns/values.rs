@@ -4,7 +4,8 @@
 //! codec is the one whose estimate is smallest, the first one named where several are. The codecs themselves are
 //! tantivy's; only the choice is made here, because tantivy's own entry point wants a trait that cannot be named.
 //!
-//! Cost: every value is read twice. Memory: a block of 512 values per codec.
+//! Cost: every value is read once, or twice where they are more than [`KEPT`]. Memory: those, 8 MiB, and a block of 512
+//! values per codec.
 
 use std::io::{self, Write};
 use std::num::NonZeroU64;
@@ -19,10 +20,13 @@ pub(super) const NUMBERS: [CodecType; 2] = [CodecType::Bitpacked, CodecType::Blo
 /// Codecs tantivy considers for the start offsets of multivalued columns.
 pub(super) const OFFSETS: [CodecType; 2] = [CodecType::Bitpacked, CodecType::Linear];
 
+/// So many values are kept from the first pass for the second.
+const KEPT: usize = 1 << 20;
+
 /// How often a pass looks whether it was cancelled, in values.
 const CANCEL_EVERY: u64 = 1 << 16;
 
-/// Writes the values that `values` iterates over; it is called twice and must give the same values both times.
+/// Writes the values that `values` iterates over; it may be called twice and must give the same values both times.
 pub(super) fn write<I: Iterator<Item = u64>>(
     values: impl Fn() -> I,
     codecs: &[CodecType],
@@ -31,12 +35,16 @@ pub(super) fn write<I: Iterator<Item = u64>>(
     out: &mut dyn Write,
 ) -> Result<()> {
     let mut stats = Stats::default();
+    let mut kept = Vec::new();
     let mut estimators: Vec<_> = codecs.iter().map(|codec| (*codec, codec.estimator())).collect();
     for value in values() {
         if stats.count.is_multiple_of(CANCEL_EVERY) {
             cancel.check()?;
         }
         stats.collect(value);
+        if kept.len() < KEPT {
+            kept.push(value);
+        }
         for (_, estimator) in &mut estimators {
             estimator.collect(value);
         }
@@ -44,6 +52,7 @@ pub(super) fn write<I: Iterator<Item = u64>>(
     for (_, estimator) in &mut estimators {
         estimator.finalize();
     }
+    let all_kept = kept.len() as u64 == stats.count;
     let stats = stats.finish().map_err(Error::io("write", name))?;
     let best = estimators
         .into_iter()
@@ -54,7 +63,13 @@ pub(super) fn write<I: Iterator<Item = u64>>(
         return Err(Error::io("write", name)(io::Error::other("no codec fits the values")));
     };
     out.write_all(&[codec as u8]).map_err(Error::io("write", name))?;
-    encoder.serialize(&stats, &mut values(), out).map_err(Error::io("write", name))
+    let written = if all_kept {
+        encoder.serialize(&stats, &mut kept.into_iter(), out)
+    } else {
+        drop(kept);
+        encoder.serialize(&stats, &mut values(), out)
+    };
+    written.map_err(Error::io("write", name))
 }
 
 /// Least, greatest and number of the values, and the greatest common divisor of their distances.
@@ -130,6 +145,21 @@ mod tests {
         for values in &series {
             assert_eq!(ours(values, &NUMBERS), theirs(values, &NUMBERS), "{:?}", values.get(..3));
             assert_eq!(ours(values, &OFFSETS), theirs(values, &OFFSETS), "{:?}", values.get(..3));
+        }
+    }
+
+    #[test]
+    fn values_beyond_those_that_are_kept_are_read_again() {
+        for len in [KEPT as u64 - 1, KEPT as u64, KEPT as u64 + 1] {
+            let (passes, values) = (std::cell::Cell::new(0), || (0..len).map(|n| n * 7 % 1_000));
+            let mut out = Vec::new();
+            let counted = || {
+                passes.set(passes.get() + 1);
+                values()
+            };
+            write(counted, &NUMBERS, &Cancel::new(), "test", &mut out).unwrap();
+            assert_eq!(passes.get(), 1 + u32::from(len > KEPT as u64));
+            assert!(out == theirs(&values().collect::<Vec<_>>(), &NUMBERS), "{len} values");
         }
     }
 

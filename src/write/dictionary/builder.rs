@@ -6,7 +6,7 @@ use tantivy::postings::TermInfo;
 
 use super::infos::InfosWriter;
 use super::node::{self, Transition};
-use super::registry::{Hash, Registry};
+use super::registry::{Hash, Kept, Registry};
 use crate::source::dictionary::EMPTY_FINAL;
 
 /// Version of the FST format; the two words before the first node are version and type.
@@ -22,6 +22,14 @@ const BUFFER: usize = 64 * 1024;
 /// are still found, a further stretch with every term that has them.
 const KEPT_BEYOND: u32 = 3;
 
+/// Ids share short endings by chance and longer ones never: what is kept beyond would only take the place of what is
+/// found. So it is looked at after so many nodes …
+const TRIED: u64 = 1 << 12;
+/// … whether one in so many was found. If not, none are kept …
+const WORTH: u64 = 64;
+/// … for so many terms.
+const PAUSE: u64 = 1 << 16;
+
 /// Builds one dictionary into a sink.
 pub(in crate::write) struct DictionaryBuilder<W> {
     sink: W,
@@ -32,10 +40,35 @@ pub(in crate::write) struct DictionaryBuilder<W> {
     /// The newest term.
     term: Vec<u8>,
     registry: Registry,
+    beyond: Beyond,
     /// Address of the node written last. 1 is never an address.
     previous: u64,
     num_terms: u64,
     infos: InfosWriter,
+}
+
+/// Whether keeping nodes beyond the first new one is worth it.
+#[derive(Default)]
+struct Beyond {
+    /// Nodes kept since it was looked at, and how many had been found by then.
+    kept: u64,
+    found: u64,
+    /// Number of terms from which on nodes are kept again.
+    from: u64,
+}
+
+impl Beyond {
+    /// How many nodes of the newest term to keep. `found`: of all kept so far.
+    #[inline]
+    fn next(&mut self, num_terms: u64, found: u64) -> u32 {
+        if self.kept >= TRIED {
+            if (found - self.found) * WORTH < self.kept {
+                self.from = num_terms + PAUSE;
+            }
+            (self.kept, self.found) = (0, found);
+        }
+        if num_terms < self.from { 0 } else { KEPT_BEYOND }
+    }
 }
 
 /// A node to which transitions may still be added.
@@ -68,6 +101,7 @@ impl<W: Write> DictionaryBuilder<W> {
             path: vec![OpenNode::default()],
             term: Vec::new(),
             registry: Registry::new(),
+            beyond: Beyond::default(),
             previous: 1,
             num_terms: 0,
             infos: InfosWriter::default(),
@@ -106,7 +140,7 @@ impl<W: Write> DictionaryBuilder<W> {
         let mut child = None;
         // Whether everything below is shared with older terms; if not, no equal node can exist.
         let mut shared = true;
-        let mut kept = KEPT_BEYOND;
+        let mut kept = self.beyond.next(self.num_terms, self.registry.found_beyond());
         for level in (depth + 1..=self.term.len()).rev() {
             let input = self.term.get(level).copied();
             let start = self.flushed + self.buffer.len() as u64;
@@ -135,17 +169,18 @@ impl<W: Write> DictionaryBuilder<W> {
                             node.transitions.clear();
                             break 'address address;
                         }
-                        Err(hash) => keep = Some(hash),
+                        Err(hash) => keep = Some((hash, Kept::Missed)),
                     }
                     shared = false;
                 } else if kept > 0 {
                     kept -= 1;
-                    keep = Some(Hash::of(node.is_final, &node.transitions));
+                    self.beyond.kept += 1;
+                    keep = Some((Hash::of(node.is_final, &node.transitions), Kept::Beyond));
                 }
                 node::encode(node.is_final, &node.transitions, start, self.previous, &mut self.buffer);
                 self.previous = self.flushed + self.buffer.len() as u64 - 1;
-                if let Some(hash) = keep {
-                    self.registry.insert(hash, node.is_final, &node.transitions, self.previous);
+                if let Some((hash, kept)) = keep {
+                    self.registry.insert(hash, kept, node.is_final, &node.transitions, self.previous);
                 }
                 node.is_final = false;
                 node.transitions.clear();

@@ -1,47 +1,89 @@
 //! Nodes that were written lately, to be shared by later terms with the same ending.
 //!
-//! A table with two entries per bucket, the older one replaced. It grows with the dictionary up to a fixed size, so that
-//! small fields cost little. Only an exactly equal node is found; what the table has forgotten is written again, which
-//! costs bytes and nothing else.
+//! A table with four entries per bucket, the one not used for longest replaced. It grows with the dictionary up to a fixed
+//! size, so that small fields cost little. Only an exactly equal node is found; what the table has forgotten is written
+//! again, which costs bytes and nothing else.
 
 use super::node::Transition;
 
 /// Powers of two.
-const FIRST_BUCKETS: usize = 1 << 7;
-/// Half a megabyte, and what nodes with several transitions take: the tables of all outputs take turns in the caches. With
-/// half as many, dictionaries of words are up to 2 % larger than tantivy's; twice as many cost time and save 0.5 %.
-const MOST_BUCKETS: usize = 1 << 13;
+const FIRST_BUCKETS: usize = 1 << 6;
+/// A quarter of a megabyte, and what nodes with several transitions take: the tables of all outputs take turns in the
+/// caches. With half as many entries, dictionaries of words are up to 2 % larger than tantivy's; twice as many cost time
+/// and save 0.5 %.
+const MOST_BUCKETS: usize = 1 << 12;
+const WAYS: usize = 4;
 
 /// Nodes with more transitions are not kept: they hardly ever have an equal.
 const MOST_TRANSITIONS: usize = 64;
 
 pub(super) struct Registry {
-    /// Newer entry first.
-    buckets: Vec<[Entry; 2]>,
+    /// Used last first.
+    buckets: Vec<[Entry; WAYS]>,
     inserted: usize,
-    /// Transitions of nodes that have none or several, by [`Entry::output`].
+    /// Transitions of nodes whose entry does not hold them, by [`Entry::list`].
     lists: Vec<Vec<Transition>>,
     /// Lists that belong to no entry any more.
-    free: Vec<usize>,
+    free: Vec<u32>,
+    /// How often a node was found that had been kept as [`Kept::Beyond`].
+    found_beyond: u64,
 }
 
-/// 32 bytes, so that a bucket is one cache line: most nodes have one transition, which stands here.
+/// Why a node is kept.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kept {
+    /// It was looked for.
+    Missed,
+    /// What is below it was new already: only a term with a longer ending in common will look for it.
+    Beyond,
+}
+
+/// 16 bytes, so that a bucket is a cache line. Most nodes have one transition without output, which stands here.
 #[derive(Clone, Copy, Default)]
 struct Entry {
-    /// 0: nothing here; a node never has address 0.
-    address: u64,
-    target: u64,
-    /// Of the only transition; or where its list is.
-    output: u64,
-    hash: Hash,
-    input: u8,
-    is_final: bool,
-    in_list: bool,
+    /// Address, and 24 bits of the hash. 0: nothing here; a node never has address 0.
+    place: u64,
+    /// Target, or where the list of transitions is; input; flags.
+    node: u64,
+}
+
+/// Bits of an address in an entry; nodes beyond a terabyte are not kept.
+const ADDRESS_BITS: u32 = 40;
+const ADDRESS: u64 = (1 << ADDRESS_BITS) - 1;
+const IS_FINAL: u64 = 1 << 48;
+const IN_LIST: u64 = 1 << 49;
+const BEYOND: u64 = 1 << 50;
+
+impl Entry {
+    /// The node part of an entry that holds its only transition; `None` if it needs a list.
+    #[inline]
+    fn alone(is_final: bool, transitions: &[Transition]) -> Option<u64> {
+        match transitions {
+            &[Transition { input, output: 0, target }] if target <= ADDRESS => {
+                Some(target | u64::from(input) << ADDRESS_BITS | if is_final { IS_FINAL } else { 0 })
+            }
+            _ => None,
+        }
+    }
+
+    fn address(self) -> u64 {
+        self.place & ADDRESS
+    }
+
+    fn list(self) -> Option<u32> {
+        u32::try_from(self.node & ADDRESS).ok().filter(|_| self.node & IN_LIST != 0)
+    }
 }
 
 impl Registry {
     pub(super) fn new() -> Registry {
-        Registry { buckets: vec![Default::default(); FIRST_BUCKETS], inserted: 0, lists: Vec::new(), free: Vec::new() }
+        Registry {
+            buckets: vec![Default::default(); FIRST_BUCKETS],
+            inserted: 0,
+            lists: Vec::new(),
+            free: Vec::new(),
+            found_beyond: 0,
+        }
     }
 
     /// Address of an equal node, or its hash to keep it by.
@@ -49,69 +91,67 @@ impl Registry {
     pub(super) fn find(&mut self, is_final: bool, transitions: &[Transition]) -> Result<u64, Hash> {
         let hash = Hash::of(is_final, transitions);
         let number = hash.bucket(self.buckets.len());
-        let Some(bucket) = self.buckets.get(number) else { return Err(hash) };
-        let [first, second] = bucket;
-        if self.is(first, hash, is_final, transitions) {
-            return Ok(first.address);
-        }
-        if self.is(second, hash, is_final, transitions) {
-            let address = second.address;
-            self.buckets.get_mut(number).into_iter().for_each(|bucket| bucket.swap(0, 1));
-            return Ok(address);
-        }
-        Err(hash)
+        let Registry { buckets, lists, found_beyond, .. } = self;
+        let Some(bucket) = buckets.get_mut(number) else { return Err(hash) };
+        let alone = Entry::alone(is_final, transitions);
+        let is = |entry: &Entry| {
+            entry.place >> ADDRESS_BITS == hash.tag()
+                && entry.place != 0
+                && match alone {
+                    Some(node) => entry.node & !BEYOND == node,
+                    None => {
+                        (entry.node & IS_FINAL != 0) == is_final
+                            && entry
+                                .list()
+                                .and_then(|list| lists.get(list as usize))
+                                .is_some_and(|list| list == transitions)
+                    }
+                }
+        };
+        let Some(way) = bucket.iter().position(is) else { return Err(hash) };
+        let Some(found) = bucket.get_mut(..=way) else { return Err(hash) };
+        found.rotate_right(1);
+        let entry = found.first().copied().unwrap_or_default();
+        *found_beyond += u64::from(entry.node & BEYOND != 0);
+        Ok(entry.address())
     }
 
-    #[inline]
-    fn is(&self, entry: &Entry, hash: Hash, is_final: bool, transitions: &[Transition]) -> bool {
-        if entry.address == 0 || entry.hash != hash || entry.is_final != is_final {
-            return false;
-        }
-        match transitions {
-            [only] => {
-                !entry.in_list && (entry.input, entry.output, entry.target) == (only.input, only.output, only.target)
-            }
-            _ => entry.in_list && self.list(entry) == Some(transitions),
-        }
-    }
-
-    #[inline]
-    fn list(&self, entry: &Entry) -> Option<&[Transition]> {
-        self.lists.get(usize::try_from(entry.output).ok()?).map(Vec::as_slice)
+    /// How often a node was found that had been kept as [`Kept::Beyond`].
+    pub(super) fn found_beyond(&self) -> u64 {
+        self.found_beyond
     }
 
     /// Keeps a node that was written at `address`.
     #[inline]
-    pub(super) fn insert(&mut self, hash: Hash, is_final: bool, transitions: &[Transition], address: u64) {
-        if transitions.len() > MOST_TRANSITIONS {
+    pub(super) fn insert(&mut self, hash: Hash, kept: Kept, is_final: bool, transitions: &[Transition], address: u64) {
+        if transitions.len() > MOST_TRANSITIONS || address > ADDRESS {
             return;
         }
-        if 2 * self.inserted >= self.buckets.len() && self.buckets.len() < MOST_BUCKETS {
+        if self.inserted >= self.buckets.len() && self.buckets.len() < MOST_BUCKETS {
             self.grow();
         }
         self.inserted += 1;
-        let mut entry = Entry { address, hash, is_final, ..Entry::default() };
-        match transitions {
-            [only] => (entry.input, entry.output, entry.target) = (only.input, only.output, only.target),
-            several => {
-                entry.in_list = true;
-                entry.output = self.keep_list(several) as u64;
-            }
-        }
+        let node = match Entry::alone(is_final, transitions) {
+            Some(node) => node,
+            None => u64::from(self.keep_list(transitions)) | IN_LIST | if is_final { IS_FINAL } else { 0 },
+        };
+        let beyond = if kept == Kept::Beyond { BEYOND } else { 0 };
+        let entry = Entry { place: address | hash.tag() << ADDRESS_BITS, node: node | beyond };
         let number = hash.bucket(self.buckets.len());
-        let Some([first, second]) = self.buckets.get_mut(number) else { return };
-        let forgotten = std::mem::replace(second, std::mem::replace(first, entry));
-        if forgotten.in_list {
-            self.free.extend(usize::try_from(forgotten.output));
-        }
+        let Some(bucket) = self.buckets.get_mut(number) else { return };
+        bucket.rotate_right(1);
+        let [first, ..] = bucket;
+        let forgotten = std::mem::replace(first, entry);
+        self.free.extend(forgotten.list());
     }
 
-    fn keep_list(&mut self, transitions: &[Transition]) -> usize {
+    fn keep_list(&mut self, transitions: &[Transition]) -> u32 {
         let place = self.free.pop().unwrap_or_else(|| {
             self.lists.push(Vec::new());
-            self.lists.len() - 1
+            // No more than entries.
+            u32::try_from(self.lists.len() - 1).unwrap_or(u32::MAX)
         });
-        if let Some(list) = self.lists.get_mut(place) {
+        if let Some(list) = self.lists.get_mut(place as usize) {
             list.clear();
             list.extend_from_slice(transitions);
         }
@@ -121,22 +161,36 @@ impl Registry {
     #[cold]
     fn grow(&mut self) {
         let len = self.buckets.len() * 4;
-        let mut grown: Vec<[Entry; 2]> = vec![Default::default(); len];
+        let mut grown: Vec<[Entry; WAYS]> = vec![Default::default(); len];
         for bucket in &self.buckets {
-            // The newer entry of a bucket last, so that it is the newer one again.
-            for entry in bucket.iter().rev().filter(|entry| entry.address != 0) {
-                if let Some([first, second]) = grown.get_mut(entry.hash.bucket(len)) {
-                    *second = std::mem::replace(first, *entry);
+            // Those used last come last, so that they are first again.
+            for entry in bucket.iter().rev().filter(|entry| entry.place != 0) {
+                if let Some(bucket) = grown.get_mut(self.hash(*entry).bucket(len)) {
+                    bucket.rotate_right(1);
+                    let [first, ..] = bucket;
+                    *first = *entry;
                 }
             }
         }
         self.buckets = grown;
     }
+
+    /// The hash of the node in an entry.
+    fn hash(&self, entry: Entry) -> Hash {
+        let is_final = entry.node & IS_FINAL != 0;
+        match entry.list() {
+            Some(list) => Hash::of(is_final, self.lists.get(list as usize).map_or(&[], Vec::as_slice)),
+            None => {
+                let input = (entry.node >> ADDRESS_BITS).to_le_bytes()[0];
+                Hash::of(is_final, &[Transition { input, output: 0, target: entry.node & ADDRESS }])
+            }
+        }
+    }
 }
 
 /// Hash of a node.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Hash(u32);
+pub(super) struct Hash(u64);
 
 impl Hash {
     #[inline]
@@ -152,12 +206,17 @@ impl Hash {
             hash = fold(hash, transition.target << 8 | u64::from(transition.input));
             hash = fold(hash, transition.output);
         }
-        // The upper half is mixed best.
-        Hash(u32::try_from(fold(hash, transitions.len() as u64) >> 32).unwrap_or(0))
+        Hash(fold(hash, transitions.len() as u64))
+    }
+
+    /// 24 bits, from where mixing is best.
+    #[inline]
+    fn tag(self) -> u64 {
+        self.0 >> ADDRESS_BITS
     }
 
     #[inline]
     fn bucket(self, buckets: usize) -> usize {
-        self.0 as usize & buckets.wrapping_sub(1)
+        usize::try_from(self.0 >> 24 & 0xffff).unwrap_or(0) & buckets.wrapping_sub(1)
     }
 }

@@ -172,8 +172,9 @@ impl Dealer {
 }
 
 impl Outputs {
-    /// Adds a document (number, frequency, norm) to the open term of `output`.
-    #[inline]
+    /// Adds a document (number, frequency, norm) to the open term of `output`. Called in two places, which the compiler
+    /// takes for too many.
+    #[inline(always)]
     fn push(&mut self, field: &IndexedField, output: usize, (doc, freq, norm): (u32, u32, u8), deltas: &[u32]) {
         let Some(encoder) = self.encoders.get_mut(output) else { return };
         if encoder.is_untouched() {

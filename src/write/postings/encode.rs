@@ -188,15 +188,14 @@ impl Encoder {
         let docs = docs.map(|&doc| doc.wrapping_sub(std::mem::replace(&mut last, doc)));
         write_vints(docs, &mut piece.postings);
         if has_freqs {
-            write_vints(self.freqs.iter().take(self.len).copied(), &mut piece.postings);
+            write_small_vints(self.freqs.get(..self.len).unwrap_or_default(), &mut piece.postings);
         }
         let positions_start = piece.positions.len();
         if field.record.has_positions() {
             write_vint(self.widths.len() as u64, &mut piece.positions);
             piece.positions.extend_from_slice(&self.widths);
             piece.positions.extend_from_slice(&self.delta_blocks);
-            let deltas = self.deltas.iter().take(self.deltas_len).copied();
-            write_vints(deltas, &mut piece.positions);
+            write_small_vints(self.deltas.get(..self.deltas_len).unwrap_or_default(), &mut piece.positions);
             self.widths.clear();
             self.delta_blocks.clear();
             self.deltas_len = 0;
@@ -220,6 +219,17 @@ pub(super) struct Field<'a> {
     pub(super) record: IndexRecordOption,
     /// `None` for fields without norms.
     pub(super) factors: Option<&'a LengthFactors>,
+}
+
+/// As [`write_vints`], of numbers most of which are below 128: a byte each.
+#[inline]
+fn write_small_vints(numbers: &[u32], out: &mut Vec<u8>) {
+    let bits = numbers.iter().fold(0, |bits, number| bits | number);
+    if bits < 0x80 {
+        out.extend(numbers.iter().map(|number| number.to_le_bytes()[0] | 0x80));
+    } else {
+        write_vints(numbers.iter().copied(), out);
+    }
 }
 
 /// Appends `numbers` to `out`: room is made once, and cut where they end.

@@ -63,7 +63,7 @@ pub(in crate::write) fn cut(source: &Source, group: &Group) -> Result<Cuts> {
             bytes += segment.field_bytes(Component::Postings, field) + segment.field_bytes(Component::Positions, field);
             dictionaries.push(segment.terms(field)?);
         }
-        units::cut(&dictionaries, bytes)
+        units::cut(&dictionaries, bytes, group.outputs.len())
     };
     indexed.map(cut).collect::<Result<_>>().map(Cuts)
 }

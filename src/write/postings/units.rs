@@ -8,8 +8,11 @@ use crate::error::{Error, Result};
 /// Source bytes of postings and positions that a unit aims to read.
 pub(super) const UNIT_BYTES: u64 = 1 << 20;
 
-/// Terms of the sampled dictionary that a unit has at most: large batches keep a dictionary builder's caches warm.
-pub(super) const UNIT_TERMS: u64 = 1 << 16;
+/// Terms of all dictionaries that a unit has at most, by output: large batches keep a dictionary builder's caches warm,
+/// and the fewer builders take turns, the smaller they may be.
+const UNIT_TERMS: u64 = 1 << 13;
+const UNIT_TERMS_LEAST: u64 = 1 << 14;
+const UNIT_TERMS_MOST: u64 = 1 << 16;
 
 /// Looks at a dictionary about so often per unit.
 const SAMPLES_PER_UNIT: u64 = 16;
@@ -17,8 +20,9 @@ const SAMPLES_PER_UNIT: u64 = 16;
 /// Cuts the terms of a field into ranges that cover everything.
 ///
 /// Only the largest dictionary is looked at; terms of other segments fall where they fall. A term is never cut, so a
-/// range may be larger than it should. `bytes`: postings and positions of the field in all segments.
-pub(super) fn cut(dictionaries: &[Option<TermDictionary>], bytes: u64) -> Result<Vec<TermRange>> {
+/// range may be larger than it should. `bytes`: postings and positions of the field in all segments. `outputs`: how many.
+pub(super) fn cut(dictionaries: &[Option<TermDictionary>], bytes: u64, outputs: usize) -> Result<Vec<TermRange>> {
+    let unit_terms = (UNIT_TERMS * outputs as u64).clamp(UNIT_TERMS_LEAST, UNIT_TERMS_MOST);
     let mut ranges = vec![TermRange::default()];
     let terms = |dictionary: &&TermDictionary| dictionary.num_terms();
     let Some(largest) = dictionaries.iter().flatten().max_by_key(terms) else { return Ok(ranges) };
@@ -29,7 +33,7 @@ pub(super) fn cut(dictionaries: &[Option<TermDictionary>], bytes: u64) -> Result
     }
     // What the largest dictionary says stands for all of them.
     let scale = (all / num_terms).max(1);
-    let units = 1 + bytes / UNIT_BYTES + all / UNIT_TERMS;
+    let units = 1 + bytes / UNIT_BYTES + all / unit_terms;
     if units == 1 {
         return Ok(ranges);
     }
@@ -44,7 +48,7 @@ pub(super) fn cut(dictionaries: &[Option<TermDictionary>], bytes: u64) -> Result
             }
             let info = largest.get(&key)?.unwrap_or_default();
             let bytes = (info.postings_range.start + info.positions_range.start) as u64;
-            if bytes.saturating_sub(start_bytes) * scale >= UNIT_BYTES || (ord - start_ord) * scale >= UNIT_TERMS {
+            if bytes.saturating_sub(start_bytes) * scale >= UNIT_BYTES || (ord - start_ord) * scale >= unit_terms {
                 if let Some(last) = ranges.last_mut() {
                     last.lt = Some(key.clone());
                 }

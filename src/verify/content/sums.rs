@@ -1,97 +1,64 @@
-//! One pair of lanes per document of a segment, added to by several threads.
+//! A sum per document of a segment, added to by several threads.
 //!
-//! 16 bytes per document. Documents are cut into stripes with a lock each. An adder keeps the stripe that it added to
+//! 8 bytes per document. Documents are cut into stripes with a lock each. An adder keeps the stripe that it added to
 //! last until it needs another: the documents of a posting list ascend, so one lock serves many of them. Sums wrap and
-//! commute, so the result does not depend on threads. Stripes of large segments are huge pages where the system has them:
-//! with small ones, half the time goes into finding the page.
+//! commute, so the result does not depend on threads. Stripes of large segments are huge pages where the system has them.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use memmap2::MmapMut;
-
-use super::digest::{Lanes, Seed};
+use super::digest::{Seed, Sum};
+use crate::huge::{Entries, HUGE_PAGE};
 
 /// Fewest documents per stripe: with fewer, a rare term's list needs a lock for every few of them.
 const STRIPE: usize = 32_768;
 /// Most stripes per segment: more threads than a machine has seldom meet in one.
 const STRIPES: usize = 512;
-/// Documents whose lanes are a huge page of 2 MiB. Segments of several such are cut by it.
-const HUGE: usize = (2 << 20) / LANES;
-/// Bytes of the lanes of a document.
-const LANES: usize = 16;
+/// Documents whose sums are a huge page. Segments of at least so many are cut by it.
+const HUGE: usize = HUGE_PAGE / SUM;
+/// Bytes of a document's sum.
+const SUM: usize = 8;
 
-/// The lanes of all documents of a segment.
+/// The sums of all documents of a segment.
 #[derive(Debug)]
-pub(crate) struct SegmentLanes {
+pub(crate) struct SegmentSums {
     stripes: Vec<Mutex<Stripe>>,
     /// Documents per stripe are 1 << shift.
     shift: u32,
 }
 
-/// Lanes as bytes, which an anonymous map has.
-#[derive(Debug)]
-enum Stripe {
-    Small(Vec<[u8; LANES]>),
-    Huge(MmapMut),
-}
+/// Sums as bytes.
+type Stripe = Entries<SUM>;
 
-impl Stripe {
-    /// Empty lanes for `docs` documents.
-    fn new(docs: usize) -> Stripe {
-        #[cfg(target_os = "linux")]
-        if docs >= HUGE
-            && let Ok(map) = MmapMut::map_anon(docs * LANES)
-            && map.advise(memmap2::Advice::HugePage).is_ok()
-        {
-            return Stripe::Huge(map);
-        }
-        Stripe::Small(vec![[0; LANES]; docs])
-    }
-
-    fn lanes(&self) -> &[[u8; LANES]] {
-        match self {
-            Stripe::Small(lanes) => lanes,
-            Stripe::Huge(map) => map.as_chunks().0,
-        }
-    }
-
-    fn lanes_mut(&mut self) -> &mut [[u8; LANES]] {
-        match self {
-            Stripe::Small(lanes) => lanes,
-            Stripe::Huge(map) => map.as_chunks_mut().0,
-        }
-    }
-}
-
-impl SegmentLanes {
+impl SegmentSums {
     /// Empty documents 0..`max_doc`.
-    pub(crate) fn new(max_doc: u32) -> SegmentLanes {
+    pub(crate) fn new(max_doc: u32) -> SegmentSums {
         let len = max_doc as usize;
-        let least = if len >= 2 * HUGE { HUGE } else { STRIPE };
+        let least = if len >= HUGE { HUGE } else { STRIPE };
         let stripe = least.max(len.div_ceil(STRIPES)).next_power_of_two();
-        let stripes = (0..len).step_by(stripe).map(|start| Mutex::new(Stripe::new(stripe.min(len - start)))).collect();
-        SegmentLanes { stripes, shift: stripe.trailing_zeros() }
+        let stripes =
+            (0..len).step_by(stripe).map(|start| Mutex::new(Stripe::filled(stripe.min(len - start), 0))).collect();
+        SegmentSums { stripes, shift: stripe.trailing_zeros() }
     }
 
     /// Begins to add to documents, in any order, ascending ones fastest. A thread must not have two for one segment,
-    /// nor read lanes while it has one: each holds the lock of a stripe.
+    /// nor read sums while it has one: each holds the lock of a stripe.
     pub(crate) fn adder(&self) -> Adder<'_> {
-        Adder { lanes: self, held: None }
+        Adder { sums: self, held: None }
     }
 
-    /// The lanes of one document.
-    pub(crate) fn get(&self, doc: u32) -> Lanes {
+    /// The sum of one document.
+    pub(crate) fn get(&self, doc: u32) -> Sum {
         let stripe = self.stripes.get(doc as usize >> self.shift);
-        let lanes = stripe.and_then(|stripe| lock(stripe).lanes().get(self.within(doc)).copied());
-        lanes.map(Lanes::from_bytes).unwrap_or_default()
+        let sum = stripe.and_then(|stripe| lock(stripe).as_slice().get(self.within(doc)).copied());
+        sum.map(Sum::from_bytes).unwrap_or_default()
     }
 
     /// Calls `visit` with every document in order.
-    pub(crate) fn for_each(&self, mut visit: impl FnMut(u32, Lanes)) {
+    pub(crate) fn for_each(&self, mut visit: impl FnMut(u32, Sum)) {
         let mut doc = 0;
         for stripe in &self.stripes {
-            for &lanes in lock(stripe).lanes() {
-                visit(doc, Lanes::from_bytes(lanes));
+            for &sum in lock(stripe).as_slice() {
+                visit(doc, Sum::from_bytes(sum));
                 doc += 1;
             }
         }
@@ -108,7 +75,7 @@ fn lock(stripe: &Mutex<Stripe>) -> MutexGuard<'_, Stripe> {
 
 /// Adds items to documents.
 pub(crate) struct Adder<'a> {
-    lanes: &'a SegmentLanes,
+    sums: &'a SegmentSums,
     /// The stripe added to last.
     held: Option<(usize, MutexGuard<'a, Stripe>)>,
 }
@@ -116,15 +83,15 @@ pub(crate) struct Adder<'a> {
 impl Adder<'_> {
     /// Adds an item to `doc`; `false` if there is no such document.
     #[inline]
-    pub(crate) fn add(&mut self, doc: u32, item: Lanes) -> bool {
-        let stripe = doc as usize >> self.lanes.shift;
+    pub(crate) fn add(&mut self, doc: u32, item: Sum) -> bool {
+        let stripe = doc as usize >> self.sums.shift;
         if self.held.as_ref().is_none_or(|(held, _)| *held != stripe) {
             self.hold(stripe);
         }
-        let within = self.lanes.within(doc);
-        match self.held.as_mut().and_then(|(_, stripe)| stripe.lanes_mut().get_mut(within)) {
-            Some(lanes) => {
-                add(lanes, item);
+        let within = self.sums.within(doc);
+        match self.held.as_mut().and_then(|(_, stripe)| stripe.as_mut_slice().get_mut(within)) {
+            Some(sum) => {
+                add(sum, item);
                 true
             }
             None => false,
@@ -140,16 +107,16 @@ impl Adder<'_> {
     pub(crate) fn add_all(&mut self, mut docs: &[u32], mut values: &[u64], seed: Seed) -> bool {
         let mut all = true;
         while let Some(&first) = docs.first() {
-            let stripe = first as usize >> self.lanes.shift;
+            let stripe = first as usize >> self.sums.shift;
             if self.held.as_ref().is_none_or(|(held, _)| *held != stripe) {
                 self.hold(stripe);
             }
-            let lanes = self.held.as_mut().map_or(&mut [][..], |(_, stripe)| stripe.lanes_mut());
-            let start = stripe << self.lanes.shift;
+            let sums = self.held.as_mut().map_or(&mut [][..], |(_, stripe)| stripe.as_mut_slice());
+            let start = stripe << self.sums.shift;
             let mut added = 0;
             for (&doc, &value) in docs.iter().zip(values) {
-                let Some(lanes) = lanes.get_mut((doc as usize).wrapping_sub(start)) else { break };
-                add(lanes, seed.item(value));
+                let Some(sum) = sums.get_mut((doc as usize).wrapping_sub(start)) else { break };
+                add(sum, seed.item(value));
                 added += 1;
             }
             if added == 0 {
@@ -164,15 +131,15 @@ impl Adder<'_> {
     fn hold(&mut self, stripe: usize) {
         // ORDER: one stripe is let go before the next is taken, so threads cannot wait for each other in a circle.
         self.held = None;
-        self.held = self.lanes.stripes.get(stripe).map(|mutex| (stripe, lock(mutex)));
+        self.held = self.sums.stripes.get(stripe).map(|mutex| (stripe, lock(mutex)));
     }
 }
 
 #[inline]
-fn add(lanes: &mut [u8; LANES], item: Lanes) {
-    let mut sum = Lanes::from_bytes(*lanes);
+fn add(bytes: &mut [u8; SUM], item: Sum) {
+    let mut sum = Sum::from_bytes(*bytes);
     sum.add(item);
-    *lanes = sum.to_bytes();
+    *bytes = sum.to_bytes();
 }
 
 #[cfg(test)]
@@ -183,16 +150,16 @@ mod tests {
     #[test]
     fn threads_that_add_to_the_same_documents_get_the_same_sums_as_one() {
         let max_doc = 100_000;
-        let work = |lanes: &SegmentLanes, part: u32| {
+        let work = |sums: &SegmentSums, part: u32| {
             let seed = Seed::new(Tag::Posting, part, b"term");
-            let mut adder = lanes.adder();
+            let mut adder = sums.adder();
             for doc in (0..max_doc).step_by(1 + part as usize) {
                 assert!(adder.add(doc, seed.item(u64::from(doc))));
             }
         };
-        let alone = SegmentLanes::new(max_doc);
+        let alone = SegmentSums::new(max_doc);
         (0..4).for_each(|part| work(&alone, part));
-        let shared = SegmentLanes::new(max_doc);
+        let shared = SegmentSums::new(max_doc);
         std::thread::scope(|scope| {
             for part in 0..4 {
                 let shared = &shared;
@@ -210,7 +177,7 @@ mod tests {
     #[test]
     fn a_list_adds_what_its_documents_add_alone_in_any_order_and_says_if_one_lies_beyond() {
         // Small stripes, and huge ones with a last one that is not.
-        for max_doc in [100_000, 300_000] {
+        for max_doc in [100_000, 600_000] {
             check_list(max_doc);
         }
     }
@@ -219,7 +186,7 @@ mod tests {
         let seed = Seed::new(Tag::Posting, 1, b"term");
         let docs: Vec<u32> = (0..max_doc).step_by(977).chain([99_999, 5, 40_000, 3, max_doc - 1]).collect();
         let values: Vec<u64> = docs.iter().map(|&doc| u64::from(doc) * 3 + 1).collect();
-        let (alone, listed) = (SegmentLanes::new(max_doc), SegmentLanes::new(max_doc));
+        let (alone, listed) = (SegmentSums::new(max_doc), SegmentSums::new(max_doc));
         let mut adder = alone.adder();
         for (&doc, &value) in docs.iter().zip(&values) {
             assert!(adder.add(doc, seed.item(value)));
@@ -243,13 +210,13 @@ mod tests {
         let item = Seed::new(Tag::Norm, 0, b"").alone();
         // Within the last stripe, and where it is full.
         for max_doc in [32_769, 65_536, 262_144, 262_145] {
-            let lanes = SegmentLanes::new(max_doc);
-            let mut adder = lanes.adder();
+            let sums = SegmentSums::new(max_doc);
+            let mut adder = sums.adder();
             assert!(adder.add(max_doc - 1, item));
             assert!(!adder.add(max_doc, item));
             assert!(!adder.add(u32::MAX, item));
             assert!(adder.add(0, item));
         }
-        assert!(!SegmentLanes::new(0).adder().add(0, item));
+        assert!(!SegmentSums::new(0).adder().add(0, item));
     }
 }
