@@ -88,9 +88,11 @@ pub fn compare(options: &Options, case: &Case<'_>, scratch: &Path, memory_group:
             let keep = series.work == Work::Rewrite && series.threads == options.threads;
             let other = round.path().join("other");
             let source = case.input.dir.as_path();
+            let hashed = round.path().join("hashed");
             let (index, out, reads) = match series.work {
                 Work::Rewrite if keep => (source, &rewritten, vec![source]),
                 Work::Rewrite | Work::Link | Work::Merge | Work::Read => (source, &other, vec![source]),
+                Work::HashedLink => (hashed.as_path(), &other, vec![source]),
                 Work::Verify => (source, &rewritten, vec![source, rewritten.as_path()]),
                 Work::Copy => (rewritten.as_path(), &other, vec![rewritten.as_path()]),
             };
@@ -104,6 +106,9 @@ pub fn compare(options: &Options, case: &Case<'_>, scratch: &Path, memory_group:
                 threads: series.threads,
                 memory_group: memory_group.map(Path::to_path_buf),
             };
+            if series.work == Work::HashedLink {
+                run.with_sidecars(source, &hashed);
+            }
             case.cache.prepare(&reads);
             series.costs.push(spawn(&run));
             if other.exists() {

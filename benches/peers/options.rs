@@ -25,8 +25,8 @@ How
   --runs N              runs of each, in turn; default 3
   --threads N           default: all cores
   --cache MODE          what the page cache holds of the input before each run: warm (default), cold, both
-  --only LIST           rewrite, link, verify, merge, copy, read; rewrite always runs, the others lean on it
-  --ours-only           rewrite, link, verify, copy, read
+  --only LIST           rewrite, link, hashed-link, verify, merge, copy, read; rewrite always runs, the others lean on it
+  --ours-only           all but merge
   --critical-path       the rewrite with one thread too: what stays serial, and what 16 threads would give
   --memory-limit MB     ours only, cold, each run in a control group (version 2) with that limit
   --memory-group DIR    an existing control group for it, of either version; default: a new one

@@ -18,6 +18,7 @@ pub struct Summary {
     over_copy: Option<Spread>,
     verify_cpu: Option<Spread>,
     link_wall: Option<Spread>,
+    hashed_link_wall: Option<Spread>,
     /// CPU microseconds per document.
     per_document: Option<Spread>,
     /// Most anonymous memory of ours in relation to its bound.
@@ -203,6 +204,7 @@ impl Summary {
             over_copy: Spread::ratio(ours, costs(Work::Copy), |cost| cost.wall),
             verify_cpu: Spread::ratio(costs(Work::Verify), ours, Cost::cpu),
             link_wall: Spread::over(costs(Work::Link), |cost| cost.wall),
+            hashed_link_wall: Spread::over(costs(Work::HashedLink), |cost| cost.wall),
             per_document: Spread::over(ours, |cost| cost.cpu() * 1e6 / docs),
             of_bound: measured.0.iter().filter_map(of_bound).max_by(f64::total_cmp),
         }
@@ -212,7 +214,8 @@ impl Summary {
         json!({
             "peer_over_rewrite_cpu": self.peer_cpu, "peer_over_rewrite_wall": self.peer_wall,
             "rewrite_over_copy_and_sync_wall": self.over_copy, "verify_over_rewrite_cpu": self.verify_cpu,
-            "link_wall_seconds": self.link_wall, "rewrite_cpu_microseconds_per_document": self.per_document,
+            "link_wall_seconds": self.link_wall, "hashed_link_wall_seconds": self.hashed_link_wall,
+            "rewrite_cpu_microseconds_per_document": self.per_document,
             "peak_over_memory_bound": self.of_bound,
         })
     }
@@ -222,23 +225,24 @@ impl Summary {
 pub fn summaries(summaries: &[Summary]) {
     let width = summaries.iter().map(|summary| summary.title.len()).max().unwrap_or(0);
     println!(
-        "\n{:width$}  {:>12} {:>12} {:>12} {:>12} {:>9} {:>8} {:>8}",
-        "", "peer / ours,", "peer / ours,", "ours / copy,", "verify / re-", "link,", "us CPU", "peak /"
+        "\n{:width$}  {:>12} {:>12} {:>12} {:>12} {:>9} {:>9} {:>8} {:>8}",
+        "", "peer / ours,", "peer / ours,", "ours / copy,", "verify / re-", "link,", "… hashed,", "us CPU", "peak /"
     );
     println!(
-        "{:width$}  {:>12} {:>12} {:>12} {:>12} {:>9} {:>8} {:>8}",
-        "", "CPU", "wall", "wall", "write, CPU", "wall s", "per doc", "bound"
+        "{:width$}  {:>12} {:>12} {:>12} {:>12} {:>9} {:>9} {:>8} {:>8}",
+        "", "CPU", "wall", "wall", "write, CPU", "wall s", "wall s", "per doc", "bound"
     );
     let text = |spread: Option<Spread>| spread.map_or_else(|| "-".to_owned(), |spread| format!("{:.2}", spread.median));
     for summary in summaries {
         println!(
-            "{:width$}  {:>12} {:>12} {:>12} {:>12} {:>9} {:>8} {:>8}",
+            "{:width$}  {:>12} {:>12} {:>12} {:>12} {:>9} {:>9} {:>8} {:>8}",
             summary.title,
             text(summary.peer_cpu),
             text(summary.peer_wall),
             text(summary.over_copy),
             text(summary.verify_cpu),
             text(summary.link_wall),
+            text(summary.hashed_link_wall),
             text(summary.per_document),
             summary.of_bound.map_or_else(|| "-".to_owned(), |share| format!("{share:.2}")),
         );

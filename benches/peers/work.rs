@@ -7,10 +7,12 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde::{Deserialize, Serialize};
+use shardsplit::index_hashes::IndexHashes;
 use shardsplit::job::Job;
 use shardsplit::partition::{KeyPolicies, KeySpec, Placement, assign};
 use shardsplit::plan::Method;
 use shardsplit::progress::{Cancel, Silent};
+use shardsplit::publish::RealFs;
 use shardsplit::report::StageTime;
 use shardsplit::route::{SplitRouting, SplitSpec};
 use shardsplit::source::{LockMode, Source};
@@ -28,6 +30,8 @@ pub enum Work {
     Rewrite,
     /// Our split by linking, unverified.
     Link,
+    /// The same of a source that has hash sidecars.
+    HashedLink,
     /// Our full verification of what the rewrite made.
     Verify,
     /// One filtered merge of tantivy per child.
@@ -40,13 +44,15 @@ pub enum Work {
 
 impl Work {
     /// In the order of the table.
-    pub const ALL: [Work; 6] = [Work::Rewrite, Work::Link, Work::Verify, Work::Merge, Work::Copy, Work::Read];
+    pub const ALL: [Work; 7] =
+        [Work::Rewrite, Work::Link, Work::HashedLink, Work::Verify, Work::Merge, Work::Copy, Work::Read];
 
     /// As on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Work::Rewrite => "rewrite",
             Work::Link => "link",
+            Work::HashedLink => "hashed-link",
             Work::Verify => "verify",
             Work::Merge => "merge",
             Work::Copy => "copy",
@@ -60,6 +66,7 @@ impl Work {
             Work::Merge => "k x merge_filtered",
             Work::Copy => "copy and sync",
             Work::Read => "read the source",
+            Work::HashedLink => "link with sidecars",
             _ => self.name(),
         }
     }
@@ -67,7 +74,7 @@ impl Work {
     /// Most anonymous bytes that DESIGN.md promises, for `docs` documents of the source; `None` for what is not ours.
     pub fn memory_bound(self, docs: u64, children: u32, threads: usize) -> Option<u64> {
         let per_document = match self {
-            Work::Rewrite | Work::Link => 10,
+            Work::Rewrite | Work::Link | Work::HashedLink => 10,
             Work::Verify => 24,
             _ => return None,
         };
@@ -101,7 +108,7 @@ impl Run {
     pub fn perform(&self) -> Vec<StageTime> {
         match self.work {
             Work::Rewrite => return self.split(Method::Rewrite),
-            Work::Link => return self.split(Method::Link),
+            Work::Link | Work::HashedLink => return self.split(Method::Link),
             Work::Verify => self.verified(),
             Work::Merge => self.merged(),
             Work::Copy => copied(&self.index, &self.out),
@@ -116,6 +123,16 @@ impl Run {
             Work::Verify | Work::Read => 0,
             _ => size_of(&self.out, |file| file.nlink() == 1),
         }
+    }
+
+    /// Makes the source in `dir`, of the files of `index` and their hash sidecars.
+    pub fn with_sidecars(&self, index: &Path, dir: &Path) {
+        fs::create_dir(dir).unwrap();
+        for entry in fs::read_dir(index).unwrap().map(Result::unwrap).filter(|entry| entry.path().is_file()) {
+            fs::hard_link(entry.path(), dir.join(entry.file_name())).unwrap();
+        }
+        let hashes = IndexHashes { keys: self.keys(), ..IndexHashes::new(dir, self.key.as_str()) };
+        hashes.run(&RealFs, &Silent, &Cancel::new()).unwrap();
     }
 
     fn keys(&self) -> KeySpec {
