@@ -17,8 +17,6 @@ const STRIPES: usize = 512;
 const HUGE: usize = HUGE_PAGE / SUM;
 /// Bytes of a document's sum.
 const SUM: usize = 8;
-/// Documents of a list whose sums are worth a look before they are added to.
-const WORTH_TOUCHING: usize = 16;
 
 /// The sums of all documents of a segment.
 #[derive(Debug)]
@@ -115,7 +113,6 @@ impl Adder<'_> {
             }
             let sums = self.held.as_mut().map_or(&mut [][..], |(_, stripe)| stripe.as_mut_slice());
             let start = stripe << self.sums.shift;
-            touch(sums, docs, start);
             let mut added = 0;
             for (&doc, &value) in docs.iter().zip(values) {
                 let Some(sum) = sums.get_mut((doc as usize).wrapping_sub(start)) else { break };
@@ -135,15 +132,6 @@ impl Adder<'_> {
         // ORDER: one stripe is let go before the next is taken, so threads cannot wait for each other in a circle.
         self.held = None;
         self.held = self.sums.stripes.get(stripe).map(|mutex| (stripe, lock(mutex)));
-    }
-}
-
-/// Brings the sums of `docs` into the caches: loads that nothing follows overlap more than those of the adding.
-#[inline]
-fn touch(sums: &[[u8; SUM]], docs: &[u32], start: usize) {
-    if docs.len() >= WORTH_TOUCHING {
-        let sum = |doc: &u32| sums.get((*doc as usize).wrapping_sub(start)).map_or(0, |sum| sum[0]);
-        std::hint::black_box(docs.iter().map(sum).fold(0, |all, byte| all ^ byte));
     }
 }
 

@@ -11,7 +11,7 @@ const FIRST_BUCKETS: usize = 1 << 6;
 /// A quarter of a megabyte, and what nodes with several transitions take: the tables of all outputs take turns in the
 /// caches. With half as many entries, dictionaries of words are up to 2 % larger than tantivy's; twice as many cost time
 /// and save 0.5 %.
-const MOST_BUCKETS: usize = 1 << 11;
+const MOST_BUCKETS: usize = 1 << 12;
 const WAYS: usize = 4;
 
 /// Nodes with more transitions are not kept: they hardly ever have an equal.

@@ -13,7 +13,7 @@ use super::decode::Room;
 use crate::partition::{Group, NO_OUTPUT};
 
 /// Documents in a batch.
-const DOCS: usize = 512;
+const DOCS: usize = 1_024;
 
 /// Consecutive documents of one term in one segment.
 pub(super) struct Run {
