@@ -316,10 +316,9 @@ fn unfinished(target: &Path, live: bool) -> String {
 }
 
 impl Error {
-    /// Wraps an I/O error with what was attempted on which path.
+    /// Wraps an I/O error with what was attempted on which path. Costs nothing where there is no error.
     pub fn io(operation: &'static str, path: impl AsRef<Path>) -> impl FnOnce(io::Error) -> Error {
-        let path = path.as_ref().to_path_buf();
-        move |source| Error::Io { operation, path, source }
+        move |source| Error::Io { operation, path: path.as_ref().to_path_buf(), source }
     }
 
     /// A damaged file.
@@ -337,8 +336,7 @@ impl Error {
         what: impl Into<String>,
         path: impl AsRef<Path>,
     ) -> impl FnOnce(E) -> Error {
-        let (what, path) = (what.into(), path.as_ref().to_path_buf());
-        move |source| Error::Tantivy { path, what, source: source.into() }
+        move |source| Error::Tantivy { path: path.as_ref().to_path_buf(), what: what.into(), source: source.into() }
     }
 
     /// The error and its causes in one line. A cause that its parent spells out already is not repeated.

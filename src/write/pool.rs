@@ -53,14 +53,46 @@ pub(super) trait Track: Sync {
 }
 
 struct State {
-    /// Next unit to start, per track.
-    next: Vec<usize>,
+    /// Per track.
+    turns: Vec<Turn>,
     /// The error of the earliest unit that failed, and that unit: track, number.
     error: Option<((usize, usize), Error)>,
 }
 
-/// Runs all units of all tracks on `threads` threads. Earlier tracks are preferred. `source`: what they read, to be named
-/// where damage in it makes library code panic.
+/// How far a track is.
+#[derive(Clone, Copy, Default)]
+struct Turn {
+    /// Next unit to start.
+    next: usize,
+    /// Threads at work in it.
+    at_work: usize,
+}
+
+impl State {
+    /// Takes the next unit: track and number. A thread goes where the fewest are at work: what is appended in order may
+    /// keep threads of one track waiting for each other, and one track computes while another waits for memory. Of several
+    /// such tracks it goes to the earliest.
+    ///
+    /// # Errors
+    /// Whether there will be more.
+    fn take(&mut self, tracks: &[&dyn Track], ahead: usize) -> Result<(usize, usize), bool> {
+        let left = |(track, turn): (&&dyn Track, &Turn)| turn.next < track.units();
+        let may =
+            |track: &dyn Track, turn: &Turn| turn.next < track.units().min(track.appended().saturating_add(ahead));
+        let open = tracks.iter().zip(&mut self.turns).enumerate().filter(|(_, (track, turn))| may(**track, turn));
+        match open.min_by_key(|(_, (_, turn))| turn.at_work) {
+            Some((track, (_, turn))) => {
+                turn.at_work += 1;
+                turn.next += 1;
+                Ok((track, turn.next - 1))
+            }
+            None => Err(tracks.iter().zip(&self.turns).any(left)),
+        }
+    }
+}
+
+/// Runs all units of all tracks on `threads` threads. `source`: what they read, to be named where damage in it makes
+/// library code panic.
 ///
 /// An error keeps further units from being started. Those under way are finished, and of several errors that of the
 /// earliest unit is returned: within a track, the same for any number of threads.
@@ -68,46 +100,34 @@ pub(super) fn run(tracks: &[&dyn Track], source: &Path, threads: usize, cancel: 
     let threads = threads.max(1);
     // One unit being appended, one being produced per thread, and one to spare.
     let ahead = 2 * threads;
-    let state = Mutex::new(State { next: vec![0; tracks.len()], error: None });
+    let state = Mutex::new(State { turns: vec![Turn::default(); tracks.len()], error: None });
     let progressed = Condvar::new();
 
     let work = || {
         loop {
             let mut held = state.lock();
-            let (track, at) = loop {
+            let at = loop {
                 if held.error.is_some() {
                     return;
                 }
-                let mut left = false;
-                let mut found = None;
-                for (index, track) in tracks.iter().enumerate() {
-                    let Some(next) = held.next.get_mut(index) else { continue };
-                    if *next >= track.units() {
-                        continue;
-                    }
-                    left = true;
-                    if *next < track.appended() + ahead {
-                        found = Some((*track, (index, *next)));
-                        *next += 1;
-                        break;
-                    }
-                }
-                match found {
-                    Some(found) => break found,
-                    None if !left => return,
-                    None => held = progressed.wait(held).unwrap_or_else(std::sync::PoisonError::into_inner),
+                match held.take(tracks, ahead) {
+                    Ok(at) => break at,
+                    Err(false) => return,
+                    Err(true) => held = progressed.wait(held).unwrap_or_else(std::sync::PoisonError::into_inner),
                 }
             };
             drop(held);
-            let result = cancel.check().and_then(|()| guard(source, "the source", || track.run(at.1)));
-            if let Err(error) = result {
-                let mut held = state.lock();
-                if held.error.as_ref().is_none_or(|(before, _)| at < *before) {
-                    held.error = Some((at, error));
-                }
+            let run = || tracks.get(at.0).map_or(Ok(()), |track| track.run(at.1));
+            let result = cancel.check().and_then(|()| guard(source, "the source", run));
+            // Taking the lock orders the wake-up after a sleeper's look at `appended`.
+            let mut held = state.lock();
+            held.turns.get_mut(at.0).into_iter().for_each(|turn| turn.at_work -= 1);
+            if let Err(error) = result
+                && held.error.as_ref().is_none_or(|(before, _)| at < *before)
+            {
+                held.error = Some((at, error));
             }
-            // Taking the lock orders this wake-up after a sleeper's look at `appended`.
-            drop(state.lock());
+            drop(held);
             progressed.notify_all();
         }
     };
@@ -188,6 +208,19 @@ impl<P: Send, A: Send> InOrder<P, A> {
             }
         }
         Ok(())
+    }
+
+    /// Delivers the piece of `unit` for one output, and appends whatever is next there.
+    pub(super) fn deliver_to(
+        &self,
+        output: usize,
+        unit: usize,
+        piece: P,
+        append: impl Fn(&mut A, P) -> Result<()>,
+    ) -> Result<()> {
+        let Some(lane) = self.lanes.get(output) else { return Ok(()) };
+        lane.queue.lock().waiting.insert(unit, piece);
+        lane.drain(append)
     }
 
     /// The appenders, after all units.
@@ -314,6 +347,27 @@ mod tests {
             let error = run(&[&track], Path::new("s"), threads, &Cancel::new()).unwrap_err();
             assert!(matches!(error, Error::Usage(message) if message == "unit 17"));
         }
+    }
+
+    #[test]
+    fn threads_spread_over_tracks_and_meet_in_one_when_no_other_may_go_on() {
+        let (first, second) = (Numbers::new(3, 1), Numbers::new(9, 1));
+        let tracks: [&dyn Track; 2] = [&first, &second];
+        let mut state = State { turns: vec![Turn::default(); 2], error: None };
+        let mut take = |done: Option<usize>| {
+            done.into_iter().for_each(|track| state.turns[track].at_work -= 1);
+            state.take(&tracks, 4)
+        };
+        assert_eq!([take(None), take(None), take(None)], [Ok((0, 0)), Ok((1, 0)), Ok((0, 1))]);
+        // One is done in the first, then in the second.
+        assert_eq!([take(Some(0)), take(Some(1))], [Ok((0, 2)), Ok((1, 1))]);
+        // The first has none left, the second may run ahead by two more.
+        assert_eq!([take(Some(0)), take(None), take(None)], [Ok((1, 2)), Ok((1, 3)), Err(true)]);
+        (0..9).for_each(|unit| second.run(unit).unwrap());
+        for unit in 4..9 {
+            assert_eq!(take(None), Ok((1, unit)));
+        }
+        assert_eq!(take(None), Err(false));
     }
 
     #[test]

@@ -134,7 +134,7 @@ impl Job<'_> {
         let columns = ColumnsTrack { job: *self, group, ids, written: Mutex::new(None) };
         let store = StoreTrack::open(self.source, group, self.files, ids, self.progress)?;
         let postings = PostingsTrack::open(self.source, group, self.files, (ids, cuts), lengths, self.progress)?;
-        // Columns are one long unit and go first; store units are shorter and never wait for postings.
+        // Columns are one long unit and go first.
         pool::run(&[&columns, &store, &postings], self.source.dir(), threads, self.cancel)?;
 
         let mut reads = SourceReads {

@@ -8,10 +8,9 @@
 //! Format (tantivy-columnar 0.27, `src/column/serialize.rs`): sorted string table of the terms; column index; ordinals
 //! as 64-bit words; length of the index as u32 LE; length of the table as u32 LE.
 //!
-//! Cost: each dictionary is read once, whatever the number of outputs. Memory: with one segment 1.5 bits per term and
-//! output; with several 2.5, and 32 bits per term and segment for the ordinal among all merged terms.
-
-use std::io;
+//! Cost: each dictionary is read once, whatever the number of outputs. Memory: 16 bits per term and segment, and for terms
+//! that several outputs have one bit per output; 1.5 bits per merged term and output; with several segments 32 bits per term
+//! and segment for the ordinal among all merged terms.
 
 use tantivy::columnar::ColumnValues;
 
@@ -20,7 +19,7 @@ use super::container::ColumnarFile;
 use super::merge::{Part, merge};
 use super::rows::Rows;
 use super::table::{BlockPacker, TableWriter};
-use super::terms::{OrdinalSet, RankedSet};
+use super::terms::{OrdinalSet, Owners, RankedSet};
 use super::{Reads, Unit, index, values};
 use crate::error::{Error, Result};
 use crate::progress::Cancel;
@@ -65,41 +64,28 @@ fn parts(columns: &[Option<SourceColumn>]) -> Result<Vec<Part<'_>>> {
     Ok(parts)
 }
 
-/// Per part and output, the ordinals in use.
-type Used = Vec<Vec<OrdinalSet>>;
-
-fn mark(unit: &Unit<'_>, parts: &[Part<'_>], outputs: usize, reads: &Reads, cancel: &Cancel) -> Result<Used> {
+/// Per part, which outputs use each ordinal.
+fn mark(unit: &Unit<'_>, parts: &[Part<'_>], outputs: usize, reads: &Reads, cancel: &Cancel) -> Result<Vec<Owners>> {
     let place = places(unit.columns.len(), parts);
-    let mut used: Used = parts
-        .iter()
-        .map(|part| {
-            (0..outputs)
-                .map(|output| {
-                    let draws = unit.surveys.get(output).is_some_and(|survey| survey.draws_from(part.segment));
-                    OrdinalSet::below(if draws { part.num_terms } else { 0 })
-                })
-                .collect()
-        })
-        .collect();
+    let mut used: Vec<Owners> = parts.iter().map(|part| Owners::of(part.num_terms)).collect();
     for output in 0..outputs {
-        for (count, entry) in unit.rows.entries(output).enumerate() {
+        unit.rows.entries(output).enumerate().try_for_each(|(count, entry)| {
             if (count as u64).is_multiple_of(CANCEL_EVERY) {
                 cancel.check()?;
             }
-            let Some(index) = place.get(entry.segment as usize).copied().flatten() else { continue };
-            let (Some(part), Some(sets)) = (parts.get(index), used.get_mut(index)) else { continue };
-            let Some(set) = sets.get_mut(output) else { continue };
+            let Some(index) = place.get(entry.segment as usize).copied().flatten() else { return Ok(()) };
+            let (Some(part), Some(owners)) = (parts.get(index), used.get_mut(index)) else { return Ok(()) };
             let ordinals = &part.terms.ords().values;
             for position in entry.values() {
                 let ordinal = ordinals.get_val(position);
-                if ordinal >= u64::from(part.num_terms) || !set.insert(ordinal) {
-                    return Err(part
-                        .column
-                        .corrupt(&format!("refers to value {ordinal} of a dictionary of {}", part.num_terms)));
+                if !owners.add(ordinal, output) {
+                    let problem = format!("refers to value {ordinal} of a dictionary of {}", part.num_terms);
+                    return Err(part.column.corrupt(&problem));
                 }
             }
             reads.values.set(reads.values.get() + u64::from(entry.end - entry.start));
-        }
+            Ok(())
+        })?;
     }
     Ok(used)
 }
@@ -158,22 +144,19 @@ impl Ordinals {
 fn write_dictionaries(
     unit: &Unit<'_>,
     parts: &[Part<'_>],
-    used: Used,
+    used: Vec<Owners>,
     files: &mut [ColumnarFile],
     reads: &Reads,
     cancel: &Cancel,
 ) -> Result<(Ordinals, Vec<Option<u64>>)> {
     let outputs = files.len();
     let names: Vec<String> = files.iter().map(|file| file.name().to_owned()).collect();
-    let written = |output: usize| {
-        let name = names.get(output).cloned().unwrap_or_default();
-        move |error: io::Error| Error::io("write", name)(error)
-    };
+    let written = |output: usize| Error::io("write", names.get(output).map_or("", String::as_str));
     let place = places(unit.columns.len(), parts);
     let several = parts.len() > 1;
     let mut merged: Vec<Vec<u32>> =
         parts.iter().map(|part| vec![u32::MAX; if several { part.num_terms as usize } else { 0 }]).collect();
-    let mut kept: Vec<OrdinalSet> = (0..if several { outputs } else { 0 }).map(|_| OrdinalSet::below(0)).collect();
+    let mut kept: Vec<OrdinalSet> = (0..outputs).map(|_| OrdinalSet::default()).collect();
 
     let mut writers: Vec<_> = files
         .iter_mut()
@@ -191,23 +174,27 @@ fn write_dictionaries(
         }
         reads.dictionary_terms.set(reads.dictionary_terms.get() + found.len() as u64);
         keepers.clear();
-        keepers.extend((0..outputs).filter(|&output| {
-            found.iter().any(|&(segment, ordinal)| {
-                let sets = place.get(segment).copied().flatten().and_then(|index| used.get(index));
-                sets.and_then(|sets| sets.get(output)).is_some_and(|set| set.contains(ordinal))
-            })
-        }));
+        for &(segment, ordinal) in found {
+            let owners = place.get(segment).copied().flatten().and_then(|index| used.get(index));
+            owners.into_iter().for_each(|owners| owners.of_term(ordinal, &mut keepers));
+        }
+        if found.len() > 1 {
+            keepers.sort_unstable();
+            keepers.dedup();
+        }
         for &output in &keepers {
             if let Some(Some(writer)) = writers.get_mut(output) {
                 writer.insert(term, &mut packer).map_err(written(output))?;
             }
         }
+        let number = match found {
+            &[(_, ordinal)] if !several => ordinal,
+            _ => next,
+        };
+        for &output in &keepers {
+            kept.get_mut(output).into_iter().for_each(|set| set.insert(number));
+        }
         if several && !keepers.is_empty() {
-            for &output in &keepers {
-                if let Some(set) = kept.get_mut(output) {
-                    set.push(next);
-                }
-            }
             for &(segment, ordinal) in found {
                 let table = place.get(segment).copied().flatten().and_then(|index| merged.get_mut(index));
                 if let Some(entry) = table.and_then(|table| table.get_mut(ordinal as usize)) {
@@ -224,7 +211,6 @@ fn write_dictionaries(
             writer.finish(&mut packer).map_err(written(output))?;
         }
     }
-    let kept = if several { kept } else { used.into_iter().next().unwrap_or_default() };
     let lens = (files.iter().enumerate()).map(|(output, file)| unit.is_in(output).then(|| file.column_len())).collect();
     Ok((Ordinals { place, merged, kept: kept.into_iter().map(OrdinalSet::ranked).collect() }, lens))
 }

@@ -60,7 +60,7 @@ pub(super) fn write(
 }
 
 /// Writes a set of rows, given in ascending order.
-fn write_set(members: impl Iterator<Item = u32>, num_rows: u32, out: &mut impl Write) -> io::Result<()> {
+fn write_set(mut members: impl Iterator<Item = u32>, num_rows: u32, out: &mut impl Write) -> io::Result<()> {
     let mut head = Vec::new();
     write_vint(u64::from(num_rows), &mut head);
     out.write_all(&head)?;
@@ -68,14 +68,15 @@ fn write_set(members: impl Iterator<Item = u32>, num_rows: u32, out: &mut impl W
     let mut directory = Vec::new();
     let mut block = Block::new();
     let mut current = 0;
-    for row in members {
+    members.try_for_each(|row| {
         let number = row / BLOCK_ROWS;
         if number != current {
             block.flush(current, &mut directory, out)?;
             current = number;
         }
         block.insert(row % BLOCK_ROWS);
-    }
+        Ok::<_, io::Error>(())
+    })?;
     block.flush(current, &mut directory, out)?;
 
     let blocks = u16::try_from(directory.len() / 4).map_err(io::Error::other)?;

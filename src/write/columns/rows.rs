@@ -13,7 +13,7 @@ use std::ops::Range;
 use tantivy::columnar::column_index::MultiValueIndex;
 use tantivy::columnar::{Cardinality, ColumnIndex};
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::partition::Group;
 
 /// A row of an output that has values.
@@ -64,7 +64,8 @@ impl<'a> Rows<'a> {
     pub(super) fn entries(&self, output: usize) -> impl Iterator<Item = Entry> + '_ {
         let dealt = self.dealt.as_ref().map(|dealt| dealt.get(output).map_or(&[][..], Vec::as_slice));
         let looked_up = dealt.is_none().then(|| {
-            self.group.rows(output).zip(0u32..).filter_map(|(row, doc)| {
+            self.group.rows(output).enumerate().filter_map(|(doc, row)| {
+                let doc = u32::try_from(doc).ok()?;
                 let values = self.indexes.get(row.segment).copied().flatten()?.value_row_ids(row.doc);
                 entry(doc, row.segment, values)
             })
@@ -76,7 +77,7 @@ impl<'a> Rows<'a> {
     /// column's values must fail there.
     pub(super) fn survey(&self, output: usize, mut check: impl FnMut(Entry) -> Result<()>) -> Result<Survey> {
         let mut survey = Survey { segments: vec![0; self.indexes.len()], ..Survey::default() };
-        for entry in self.entries(output) {
+        self.entries(output).try_for_each(|entry| {
             check(entry)?;
             let values = entry.end.saturating_sub(entry.start);
             survey.rows += 1;
@@ -85,7 +86,8 @@ impl<'a> Rows<'a> {
             if let Some(count) = survey.segments.get_mut(entry.segment as usize) {
                 *count += u64::from(values);
             }
-        }
+            Ok::<_, Error>(())
+        })?;
         Ok(survey)
     }
 }

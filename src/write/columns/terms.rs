@@ -1,24 +1,74 @@
-//! Sets of term ordinals, with ranks.
+//! Sets of term ordinals, with ranks; which outputs use which terms.
 
-/// A set of ordinals below a bound.
+/// No output uses the term.
+const NOBODY: u16 = u16::MAX;
+/// Several do, or one whose number does not fit: see [`Owners::shared`].
+const SHARED: u16 = u16::MAX - 1;
+
+/// Which outputs use each term of a dictionary. Of ids each has one, so one number stands for many bits.
+pub(super) struct Owners {
+    /// By ordinal.
+    owner: Vec<u16>,
+    /// By output: the terms that it shares.
+    shared: Vec<OrdinalSet>,
+}
+
+impl Owners {
+    /// Nobody uses any of so many terms.
+    pub(super) fn of(num_terms: u32) -> Owners {
+        Owners { owner: vec![NOBODY; num_terms as usize], shared: Vec::new() }
+    }
+
+    /// `output` uses this term; whether there is such a term.
+    #[inline]
+    pub(super) fn add(&mut self, ordinal: u64, output: usize) -> bool {
+        let slot = usize::try_from(ordinal).ok().and_then(|index| self.owner.get_mut(index));
+        let (Some(owner), Ok(ordinal)) = (slot, u32::try_from(ordinal)) else { return false };
+        let number = u16::try_from(output).unwrap_or(SHARED).min(SHARED);
+        match *owner {
+            NOBODY if number != SHARED => *owner = number,
+            before if before == number && number != SHARED => {}
+            before => {
+                *owner = SHARED;
+                if before < SHARED {
+                    self.share(before.into(), ordinal);
+                }
+                self.share(output, ordinal);
+            }
+        }
+        true
+    }
+
+    fn share(&mut self, output: usize, ordinal: u32) {
+        if output >= self.shared.len() {
+            self.shared.resize_with(output + 1, OrdinalSet::default);
+        }
+        self.shared.get_mut(output).into_iter().for_each(|set| set.insert(ordinal));
+    }
+
+    /// Appends the outputs that use a term to `outputs`, ascending.
+    #[inline]
+    pub(super) fn of_term(&self, ordinal: u32, outputs: &mut Vec<usize>) {
+        match self.owner.get(ordinal as usize) {
+            None | Some(&NOBODY) => {}
+            Some(&SHARED) => {
+                let shared = self.shared.iter().enumerate().filter(|(_, set)| set.contains(ordinal));
+                outputs.extend(shared.map(|(output, _)| output));
+            }
+            Some(&owner) => outputs.push(owner.into()),
+        }
+    }
+}
+
+/// A set of ordinals.
+#[derive(Default)]
 pub(super) struct OrdinalSet {
     words: Vec<u64>,
 }
 
 impl OrdinalSet {
-    /// An empty set for ordinals below `bound`.
-    pub(super) fn below(bound: u32) -> OrdinalSet {
-        OrdinalSet { words: vec![0; (bound as usize).div_ceil(64)] }
-    }
-
-    /// Adds `ordinal`; whether it was below the bound.
-    pub(super) fn insert(&mut self, ordinal: u64) -> bool {
-        let word = usize::try_from(ordinal / 64).ok().and_then(|index| self.words.get_mut(index));
-        word.map(|word| *word |= 1 << (ordinal % 64)).is_some()
-    }
-
-    /// Adds an ordinal that is greater than all before, beyond the bound if need be.
-    pub(super) fn push(&mut self, ordinal: u32) {
+    #[inline]
+    pub(super) fn insert(&mut self, ordinal: u32) {
         let index = ordinal as usize / 64;
         if index >= self.words.len() {
             self.words.resize(index + 1, 0);
@@ -29,7 +79,7 @@ impl OrdinalSet {
     }
 
     #[inline]
-    pub(super) fn contains(&self, ordinal: u32) -> bool {
+    fn contains(&self, ordinal: u32) -> bool {
         self.words.get(ordinal as usize / 64).is_some_and(|word| word >> (ordinal % 64) & 1 == 1)
     }
 
@@ -75,25 +125,39 @@ mod tests {
     #[test]
     fn ranks_count_the_members_below() {
         let members = [0u32, 1, 63, 64, 65, 127, 128, 1_000, 1_063, 1_064];
-        let mut bounded = OrdinalSet::below(1_065);
-        let mut growing = OrdinalSet::below(0);
-        for &member in &members {
-            assert!(bounded.insert(u64::from(member)));
-            growing.push(member);
-        }
-        assert!((0..1_065).all(|ordinal| bounded.contains(ordinal) == members.contains(&ordinal)));
-        let (bounded, growing) = (bounded.ranked(), growing.ranked());
+        let mut set = OrdinalSet::default();
+        members.iter().rev().for_each(|&member| set.insert(member));
+        assert!((0..1_100).all(|ordinal| set.contains(ordinal) == members.contains(&ordinal)));
+        let set = set.ranked();
         for (rank, &member) in (0u32..).zip(&members) {
-            assert_eq!(bounded.rank(member), rank);
-            assert_eq!(growing.rank(member), rank);
+            assert_eq!(set.rank(member), rank);
+        }
+    }
+
+    #[test]
+    fn every_term_has_the_outputs_that_use_it_however_many_and_whatever_their_numbers() {
+        let users: [&[usize]; 7] =
+            [&[], &[3], &[0, 7], &[1, 2, 3], &[65_534], &[65_533], &[5, 65_533, 65_534, 65_535, 70_000]];
+        let mut owners = Owners::of(7);
+        // Output after output, as columns are read, and some of them twice.
+        for output in (0..10).chain(65_530..65_540).chain([70_000]) {
+            for (ordinal, _) in users.iter().enumerate().filter(|(_, outputs)| outputs.contains(&output)) {
+                assert!(owners.add(ordinal as u64, output) && owners.add(ordinal as u64, output));
+            }
+        }
+        for (ordinal, expected) in (0..).zip(users) {
+            let mut found = Vec::new();
+            owners.of_term(ordinal, &mut found);
+            assert_eq!(found, expected, "term {ordinal}");
         }
     }
 
     #[test]
     fn an_ordinal_beyond_the_dictionary_is_refused() {
-        let mut set = OrdinalSet::below(64);
-        assert!(set.insert(63));
-        assert!(!set.insert(64));
-        assert!(!set.insert(u64::MAX));
+        let mut owners = Owners::of(64);
+        assert!(owners.add(63, 0));
+        assert!(!owners.add(64, 0));
+        assert!(!owners.add(1 << 32, 0));
+        assert!(!owners.add(u64::MAX, 0));
     }
 }

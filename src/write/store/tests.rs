@@ -10,7 +10,8 @@ use proptest::prelude::*;
 use tantivy::directory::{Directory, FileSlice, RamDirectory};
 use tantivy::store::{Compressor, StoreReader, StoreWriter as TantivyWriter, ZstdCompressor};
 
-use super::writer::StoreWriter;
+use super::codec::BlockCompressor;
+use super::writer::{BlockCutter, Blocks, StoreWriter};
 use crate::write::output::{ChildFiles, OutputFile};
 
 /// Files in memory whose sinks take at most three bytes at a time.
@@ -75,13 +76,24 @@ proptest! {
         let ram = RamDirectory::create();
         let mut theirs = TantivyWriter::new(ram.open_write(Path::new("s")).unwrap(), compressor, block_size, false).unwrap();
         let files = InMemory::default();
-        let mut ours = StoreWriter::create(&files, 0, "s", compressor, block_size).unwrap();
-        for doc in &docs {
-            theirs.store_bytes(doc).unwrap();
-            ours.push(doc).unwrap();
+        let mut ours = StoreWriter::create(&files, 0, "s").unwrap();
+        let (mut cutter, mut packer) = (BlockCutter::new(block_size), BlockCompressor::new(compressor));
+        let (mut full, mut packed) = (Blocks::default(), Blocks::default());
+        for some in docs.chunks(3) {
+            some.iter().for_each(|doc| theirs.store_bytes(doc).unwrap());
+            cutter.cut(some.iter(), &mut full).unwrap();
+            // Now and then, so that there are none, one or several blocks at once.
+            if some[0].len() % 3 == 0 {
+                full.compress(&mut packer, &mut packed).unwrap();
+                ours.write(&packed).unwrap();
+                [&mut full, &mut packed].into_iter().for_each(Blocks::clear);
+            }
         }
         theirs.close().unwrap();
-        let (written, num_docs) = ours.finish().unwrap();
+        cutter.finish(&mut full).unwrap();
+        full.compress(&mut packer, &mut packed).unwrap();
+        ours.write(&packed).unwrap();
+        let (written, num_docs) = ours.finish(packer.id()).unwrap();
         prop_assert_eq!(num_docs as usize, docs.len());
 
         let files = files.0.lock().unwrap();

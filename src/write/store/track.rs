@@ -1,12 +1,15 @@
 //! The doc stores of a group as a [`Track`] of the pool.
 
+use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crossbeam::queue::SegQueue;
+use tantivy::store::Compressor;
 
+use super::codec::BlockCompressor;
 use super::dates;
-use super::writer::StoreWriter;
+use super::writer::{BlockCutter, Blocks, StoreWriter};
 use crate::error::{Error, Result};
 use crate::partition::{Group, RowAddr};
 use crate::progress::{Progress, Stage, Work};
@@ -23,10 +26,15 @@ pub(in crate::write) struct StoreTrack<'a> {
     group: &'a Group,
     segments: Vec<&'a Segment>,
     units: Vec<Unit>,
-    lanes: InOrder<Piece, Appender<'a>>,
+    compressor: Compressor,
+    cutters: InOrder<Piece, Cutter<'a>>,
+    writers: InOrder<Blocks, Writer>,
+    /// What threads lay down when they have done a unit, for the next one to take up.
     readers: SegQueue<BlockReader>,
-    /// Pieces that were appended, to be filled again.
+    compressors: SegQueue<BlockCompressor>,
+    /// Pieces and blocks that were passed on, to be filled again.
     spare: SegQueue<Piece>,
+    spare_blocks: SegQueue<Blocks>,
     progress: &'a dyn Progress,
     blocks_decoded: AtomicU64,
 }
@@ -40,6 +48,7 @@ struct Unit {
 /// Documents of one unit for one output.
 #[derive(Default)]
 struct Piece {
+    unit: usize,
     segment: usize,
     docs: Vec<u8>,
     lens: Vec<usize>,
@@ -75,25 +84,26 @@ impl<'a> StoreTrack<'a> {
             in_order_of_need(group, &mut units);
         }
         let settings = source.index().settings();
-        let appenders = group
-            .outputs
-            .iter()
-            .zip(ids)
-            .enumerate()
-            .map(|(number, (output, id))| {
-                let (compressor, block_size) = (settings.docstore_compression, settings.docstore_blocksize);
-                let store = StoreWriter::create(files, output.child, id, compressor, block_size)?;
-                let order = group.interleaved.then(|| MergeOrder::new(group, number, segments.len()));
-                Ok(Appender { store, order, expected: output.num_docs })
-            })
-            .collect::<Result<Vec<_>>>()?;
+        let cutters = (0..group.outputs.len()).map(|number| Cutter {
+            blocks: BlockCutter::new(settings.docstore_blocksize),
+            order: group.interleaved.then(|| MergeOrder::new(group, number, segments.len())),
+        });
+        let cutters = InOrder::new(cutters);
+        let writers = group.outputs.iter().zip(ids).map(|(output, id)| {
+            Ok(Writer { store: StoreWriter::create(files, output.child, id)?, expected: output.num_docs })
+        });
+        let writers = InOrder::new(writers.collect::<Result<Vec<_>>>()?);
         Ok(StoreTrack {
             group,
             segments,
             units,
-            lanes: InOrder::new(appenders),
+            compressor: settings.docstore_compression,
+            cutters,
+            writers,
             readers: SegQueue::new(),
+            compressors: SegQueue::new(),
             spare: SegQueue::new(),
+            spare_blocks: SegQueue::new(),
             progress,
             blocks_decoded: AtomicU64::new(0),
         })
@@ -101,7 +111,15 @@ impl<'a> StoreTrack<'a> {
 
     /// Closes the files; one per output, after all units.
     pub(in crate::write) fn finish(self) -> Result<Vec<WrittenFile>> {
-        self.lanes.into_appenders().map(Appender::finish).collect()
+        let mut compressor = BlockCompressor::new(self.compressor);
+        let finish = |(mut cutter, mut writer): (Cutter<'_>, Writer)| {
+            let (mut last, mut packed) = (Blocks::default(), Blocks::default());
+            cutter.blocks.finish(&mut last)?;
+            last.compress(&mut compressor, &mut packed).map_err(Error::io("compress", "a doc store"))?;
+            writer.store.write(&packed)?;
+            writer.finish(compressor.id())
+        };
+        self.cutters.into_appenders().zip(self.writers.into_appenders()).map(finish).collect()
     }
 
     /// Blocks decompressed so far.
@@ -109,11 +127,12 @@ impl<'a> StoreTrack<'a> {
         self.blocks_decoded.load(Ordering::Relaxed)
     }
 
-    fn produce(&self, unit: &Unit, reader: &mut BlockReader) -> Result<Vec<Piece>> {
+    /// Takes what a unit has apart, by output.
+    fn deal(&self, number: usize, unit: &Unit, reader: &mut BlockReader) -> Result<Vec<Piece>> {
         let Some(segment) = self.segments.get(unit.segment) else { return Ok(Vec::new()) };
         let store = segment.store();
         let body = segment.body(Component::Store);
-        let spare = || Piece { segment: unit.segment, ..self.spare.pop().unwrap_or_default() };
+        let spare = || Piece { unit: number, segment: unit.segment, ..self.spare.pop().unwrap_or_default() };
         let mut pieces: Vec<Piece> = self.group.outputs.iter().map(|_| spare()).collect();
         let mut bytes = 0;
         for addr in &unit.blocks {
@@ -150,16 +169,21 @@ impl Track for StoreTrack<'_> {
     }
 
     fn appended(&self) -> usize {
-        self.lanes.appended()
+        self.writers.appended()
     }
 
     fn run(&self, number: usize) -> Result<()> {
         let Some(unit) = self.units.get(number) else { return Ok(()) };
         let mut reader = self.readers.pop().unwrap_or_default();
-        let pieces = self.produce(unit, &mut reader)?;
+        let pieces = self.deal(number, unit, &mut reader)?;
         self.readers.push(reader);
-        self.lanes.deliver(number, pieces, |_, appender, mut piece| {
-            appender.append(&piece)?;
+
+        // Of this unit, and of later ones that waited for it.
+        let cut = RefCell::new(Vec::new());
+        self.cutters.deliver(number, pieces, |output, cutter, mut piece| {
+            let mut blocks = self.spare_blocks.pop().unwrap_or_default();
+            cutter.append(&piece, &mut blocks)?;
+            cut.borrow_mut().push((output, piece.unit, blocks));
             // Enough for two units; more would only take room.
             if self.spare.len() < 2 * self.group.outputs.len() {
                 piece.docs.clear();
@@ -167,35 +191,59 @@ impl Track for StoreTrack<'_> {
                 self.spare.push(piece);
             }
             Ok(())
-        })
+        })?;
+        let mut compressor = self.compressors.pop().unwrap_or_else(|| BlockCompressor::new(self.compressor));
+        for (output, unit, blocks) in cut.into_inner() {
+            let mut packed = self.spare_blocks.pop().unwrap_or_default();
+            blocks.compress(&mut compressor, &mut packed).map_err(Error::io("compress", "a doc store"))?;
+            self.give_back(blocks);
+            self.writers.deliver_to(output, unit, packed, |writer, packed| {
+                writer.store.write(&packed)?;
+                self.give_back(packed);
+                Ok(())
+            })?;
+        }
+        self.compressors.push(compressor);
+        Ok(())
     }
 }
 
-struct Appender<'a> {
-    store: StoreWriter,
+impl StoreTrack<'_> {
+    fn give_back(&self, mut blocks: Blocks) {
+        if self.spare_blocks.len() < 2 * self.group.outputs.len() {
+            blocks.clear();
+            self.spare_blocks.push(blocks);
+        }
+    }
+}
+
+/// Cuts the documents of an output into blocks.
+struct Cutter<'a> {
+    blocks: BlockCutter,
     /// For outputs whose documents alternate between source segments.
     order: Option<MergeOrder<'a>>,
+}
+
+impl Cutter<'_> {
+    fn append(&mut self, piece: &Piece, full: &mut Blocks) -> Result<()> {
+        let Some(order) = &mut self.order else {
+            let mut docs = piece.docs.as_slice();
+            return self.blocks.cut(piece.lens.iter().map(|&len| docs.split_off(..len).unwrap_or(&[])), full);
+        };
+        order.queue(piece);
+        self.blocks.cut(std::iter::from_fn(|| order.next()), full)
+    }
+}
+
+/// Writes the store of an output.
+struct Writer {
+    store: StoreWriter,
     expected: u32,
 }
 
-impl Appender<'_> {
-    fn append(&mut self, piece: &Piece) -> Result<()> {
-        let Some(order) = &mut self.order else {
-            let mut docs = piece.docs.as_slice();
-            for &len in &piece.lens {
-                self.store.push(docs.split_off(..len).unwrap_or(&[]))?;
-            }
-            return Ok(());
-        };
-        order.queue(piece);
-        while let Some(doc) = order.next() {
-            self.store.push(&doc)?;
-        }
-        Ok(())
-    }
-
-    fn finish(self) -> Result<WrittenFile> {
-        let (file, docs) = self.store.finish()?;
+impl Writer {
+    fn finish(self, codec: u8) -> Result<WrittenFile> {
+        let (file, docs) = self.store.finish(codec)?;
         if docs == self.expected {
             Ok(file)
         } else {

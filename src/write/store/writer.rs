@@ -1,9 +1,10 @@
-//! Writing the doc store of one output.
+//! Writing the doc store of one output: documents are cut into blocks, blocks are compressed, and written.
+//!
+//! Cutting and writing go in order. Compressing, which takes as long as all the rest, does not: [`BlockCutter`] and
+//! [`StoreWriter`] stand apart so that any thread can do it in between.
 
 use std::io::{self, Write};
 use std::ops::Range;
-
-use tantivy::store::Compressor;
 
 use super::codec::BlockCompressor;
 use crate::error::{Error, Result};
@@ -16,85 +17,125 @@ const CHECKPOINTS: usize = 8;
 /// Version of what is written: dates in nanoseconds.
 const VERSION: u32 = 2;
 
+/// Consecutive blocks, one after the other.
+#[derive(Default)]
+pub(super) struct Blocks {
+    bytes: Vec<u8>,
+    /// Documents and bytes of each.
+    lens: Vec<(u32, usize)>,
+}
+
+impl Blocks {
+    /// Empties it and keeps its buffers.
+    pub(super) fn clear(&mut self) {
+        self.bytes.clear();
+        self.lens.clear();
+    }
+
+    /// Appends these blocks, compressed, to `to`.
+    pub(super) fn compress(&self, compressor: &mut BlockCompressor, to: &mut Blocks) -> io::Result<()> {
+        let mut bytes = self.bytes.as_slice();
+        for &(docs, len) in &self.lens {
+            let packed = compressor.compress(bytes.split_off(..len).unwrap_or_default())?;
+            to.bytes.extend_from_slice(packed);
+            to.lens.push((docs, packed.len()));
+        }
+        Ok(())
+    }
+}
+
+/// Cuts the documents of one output into blocks.
+pub(super) struct BlockCutter {
+    block_size: usize,
+    /// The open block.
+    open: Vec<u8>,
+    /// Where its documents start.
+    starts: Vec<u32>,
+}
+
+impl BlockCutter {
+    pub(super) fn new(block_size: usize) -> BlockCutter {
+        BlockCutter { block_size, open: Vec::new(), starts: Vec::new() }
+    }
+
+    /// Adds the next documents. The blocks that they fill go to `full`.
+    pub(super) fn cut<D: AsRef<[u8]>>(&mut self, docs: impl Iterator<Item = D>, full: &mut Blocks) -> Result<()> {
+        // The open block grows where full ones will be wanted.
+        let mut start = full.bytes.len();
+        full.bytes.append(&mut self.open);
+        for doc in docs {
+            let offset = u32::try_from(full.bytes.len() - start).map_err(|_| {
+                Error::Usage("a block of the doc store exceeds 4 GiB; its block size setting is too large".to_owned())
+            })?;
+            self.starts.push(offset);
+            full.bytes.extend_from_slice(doc.as_ref());
+            // tantivy counts 8 bytes a document here (`src/store/writer.rs`); so do we, for equal blocks.
+            if full.bytes.len() - start + self.starts.len() * 8 > self.block_size {
+                self.close(start, full)?;
+                start = full.bytes.len();
+            }
+        }
+        self.open.extend_from_slice(full.bytes.get(start..).unwrap_or_default());
+        full.bytes.truncate(start);
+        Ok(())
+    }
+
+    /// Ends the open block, if it has a document.
+    pub(super) fn finish(&mut self, full: &mut Blocks) -> Result<()> {
+        let start = full.bytes.len();
+        full.bytes.append(&mut self.open);
+        if self.starts.is_empty() { Ok(()) } else { self.close(start, full) }
+    }
+
+    /// What `full` has from `start` on is a block.
+    fn close(&mut self, start: usize, full: &mut Blocks) -> Result<()> {
+        let docs = u32::try_from(self.starts.len()).map_err(|_| Error::defect("a block of 2^32 documents"))?;
+        self.starts.iter().for_each(|start| full.bytes.extend_from_slice(&start.to_le_bytes()));
+        full.bytes.extend_from_slice(&docs.to_le_bytes());
+        full.lens.push((docs, full.bytes.len() - start));
+        self.starts.clear();
+        Ok(())
+    }
+}
+
 /// A doc store being written.
 pub(super) struct StoreWriter {
     file: FileWriter,
-    compressor: BlockCompressor,
-    block_size: usize,
-    block: Vec<u8>,
-    starts: Vec<u32>,
     index: SkipIndex,
     docs: u32,
 }
 
 impl StoreWriter {
-    pub(super) fn create(
-        files: &dyn ChildFiles,
-        child: usize,
-        id: &str,
-        compressor: Compressor,
-        block_size: usize,
-    ) -> Result<StoreWriter> {
-        Ok(StoreWriter {
-            file: FileWriter::create(files, child, Component::Store.file_name(id))?,
-            compressor: BlockCompressor::new(compressor),
-            block_size,
-            block: Vec::new(),
-            starts: Vec::new(),
-            index: SkipIndex::default(),
-            docs: 0,
-        })
+    pub(super) fn create(files: &dyn ChildFiles, child: usize, id: &str) -> Result<StoreWriter> {
+        let file = FileWriter::create(files, child, Component::Store.file_name(id))?;
+        Ok(StoreWriter { file, index: SkipIndex::default(), docs: 0 })
     }
 
-    /// Adds the next document.
-    pub(super) fn push(&mut self, doc: &[u8]) -> Result<()> {
-        let start = u32::try_from(self.block.len()).map_err(|_| {
-            Error::Usage("a block of the doc store exceeds 4 GiB; its block size setting is too large".to_owned())
-        })?;
-        self.starts.push(start);
-        self.block.extend_from_slice(doc);
-        // tantivy counts 8 bytes a document here (`src/store/writer.rs`); so do we, for equal blocks.
-        if self.block.len() + self.starts.len() * 8 > self.block_size {
-            self.flush_block().map_err(Error::io("write", "a doc store"))?;
+    /// Writes the next blocks, which are compressed.
+    pub(super) fn write(&mut self, blocks: &Blocks) -> Result<()> {
+        let mut start = self.file.len();
+        self.file.write_all(&blocks.bytes).map_err(Error::io("write", "a doc store"))?;
+        for &(docs, len) in &blocks.lens {
+            let end = start + len as u64;
+            self.index.push(Checkpoint { docs: self.docs..self.docs + docs, bytes: start..end });
+            self.docs += docs;
+            start = end;
         }
         Ok(())
     }
 
-    fn flush_block(&mut self) -> io::Result<()> {
-        if self.starts.is_empty() {
-            return Ok(());
-        }
-        for start in &self.starts {
-            self.block.extend_from_slice(&start.to_le_bytes());
-        }
-        let len = u32::try_from(self.starts.len()).map_err(io::Error::other)?;
-        self.block.extend_from_slice(&len.to_le_bytes());
-        let start = self.file.len();
-        self.file.write_all(self.compressor.compress(&self.block)?)?;
-        self.index.push(Checkpoint { docs: self.docs..self.docs + len, bytes: start..self.file.len() });
-        self.docs += len;
-        self.starts.clear();
-        self.block.clear();
-        Ok(())
-    }
-
-    /// Writes what is left, the skip index and the footer. Returns the file and its number of documents.
-    pub(super) fn finish(mut self) -> Result<(WrittenFile, u32)> {
-        self.finish_body().map_err(Error::io("write", "a doc store"))?;
-        Ok((self.file.finish()?, self.docs))
-    }
-
-    fn finish_body(&mut self) -> io::Result<()> {
-        self.flush_block()?;
+    /// Writes the skip index and the footer. `codec`: id of the codec of the blocks. Returns the file and its number of
+    /// documents.
+    pub(super) fn finish(mut self, codec: u8) -> Result<(WrittenFile, u32)> {
         let offset = self.file.len();
-        let index = std::mem::take(&mut self.index).serialize();
-        self.file.write_all(&index)?;
-        let mut footer = Vec::with_capacity(STORE_FOOTER);
-        footer.extend_from_slice(&VERSION.to_le_bytes());
-        footer.extend_from_slice(&offset.to_le_bytes());
-        footer.push(self.compressor.id());
-        footer.resize(STORE_FOOTER, 0);
-        self.file.write_all(&footer)
+        let mut tail = self.index.serialize();
+        let footer = tail.len();
+        tail.extend_from_slice(&VERSION.to_le_bytes());
+        tail.extend_from_slice(&offset.to_le_bytes());
+        tail.push(codec);
+        tail.resize(footer + STORE_FOOTER, 0);
+        self.file.write_all(&tail).map_err(Error::io("write", "a doc store"))?;
+        Ok((self.file.finish()?, self.docs))
     }
 }
 
