@@ -16,7 +16,7 @@ use crossbeam::channel::{Sender, bounded};
 use crate::write::{OutputFile, SyncBehind};
 
 /// Bytes of a file that are worth a sync of their own.
-const STEP: u64 = 4 << 20;
+const STEP: u64 = 2 << 20;
 
 /// Syncs that may wait.
 const QUEUE: usize = 16;

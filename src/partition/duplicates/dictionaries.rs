@@ -3,10 +3,11 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tantivy::directory::OwnedBytes;
 
-use super::{REPEATED_BYTES, Repeated};
+use super::Repeated;
 use crate::error::{Error, Result};
 use crate::partition::bits::Bits;
 use crate::partition::keys::{KeyField, SeenTerms, text_dictionary};
@@ -21,24 +22,26 @@ const TERMS_PER_CHECK: u64 = 1 << 16;
 const PER_TERM: usize = size_of::<Box<[u8]>>();
 
 /// One segment's dictionary of ids.
-pub(super) struct Dictionary<'s> {
-    pub(super) segment: &'s Segment,
-    pub(super) plane: Plane,
+pub(in crate::partition) struct Dictionary<'s> {
+    pub(in crate::partition) segment: &'s Segment,
+    pub(in crate::partition) plane: Plane,
     /// Those that live documents have.
-    pub(super) terms: SeenTerms,
+    pub(in crate::partition) terms: SeenTerms,
 }
 
 /// Where a dictionary stands.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Plane {
+pub(in crate::partition) enum Plane {
     Column,
     Terms,
 }
 
-/// Distinct terms that live documents have.
-pub(super) fn distinct(
+/// Distinct terms that live documents have. `room`: bytes of terms with hashes that are not unique that may be kept; if they
+/// are more, dictionaries are merged.
+pub(in crate::partition) fn distinct(
     field: &KeyField,
     dictionaries: &[Dictionary<'_>],
+    room: usize,
     threads: usize,
     cancel: &Cancel,
 ) -> Result<u64> {
@@ -51,11 +54,17 @@ pub(super) fn distinct(
     if repeated.hashes.is_empty() {
         return Ok(live);
     }
+    let kept = Kept { room, bytes: AtomicUsize::new(0) };
     // Each hash has two terms at least.
-    let few = 2 * repeated.hashes.len() * PER_TERM <= REPEATED_BYTES;
-    let read = || threads::each(dictionaries, threads, |dictionary| dictionary.repeated(field, &repeated, cancel));
-    let candidates = if few { read()?.into_iter().collect::<Option<Vec<_>>>() } else { None };
-    let Some(candidates) = candidates else { return merge(field, dictionaries, cancel) };
+    if 2 * repeated.hashes.len() * PER_TERM > room {
+        return merge(field, dictionaries, cancel);
+    }
+    let read = |dictionary: &Dictionary<'_>| dictionary.repeated(field, &repeated, &kept, cancel);
+    let candidates = threads::each(dictionaries, threads, read)?;
+    if !kept.fits(0) {
+        drop(candidates);
+        return merge(field, dictionaries, cancel);
+    }
     let mut terms: Vec<Box<[u8]>> = candidates.into_iter().flatten().collect();
     let all = terms.len();
     terms.sort_unstable();
@@ -63,16 +72,28 @@ pub(super) fn distinct(
     Ok(live - (all - terms.len()) as u64)
 }
 
+/// What is kept, by all threads together.
+struct Kept {
+    room: usize,
+    bytes: AtomicUsize,
+}
+
+impl Kept {
+    /// Whether so many bytes more fit; those that do are taken.
+    fn fits(&self, bytes: usize) -> bool {
+        self.bytes.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes) <= self.room
+    }
+}
+
 impl Dictionary<'_> {
-    /// The live terms whose hash is among `repeated`; `None` if they are too many.
-    fn repeated(&self, field: &KeyField, repeated: &Repeated, cancel: &Cancel) -> Result<Option<Vec<Box<[u8]>>>> {
+    /// The live terms whose hash is among `repeated`, as far as there is room.
+    fn repeated(&self, field: &KeyField, repeated: &Repeated, kept: &Kept, cancel: &Cancel) -> Result<Vec<Box<[u8]>>> {
         let candidates = self.terms.live_hashes().filter(|(_, hash)| repeated.contains(*hash));
         let ordinals: Vec<u64> = candidates.map(|(ordinal, _)| ordinal as u64).collect();
         cancel.check()?;
-        let (mut found, mut bytes) = (Vec::with_capacity(ordinals.len()), 0);
+        let mut found = Vec::new();
         let mut keep = |term: &[u8]| {
-            bytes += term.len() + PER_TERM;
-            if bytes <= REPEATED_BYTES {
+            if kept.fits(term.len() + PER_TERM) {
                 found.push(Box::from(term));
             }
         };
@@ -106,7 +127,7 @@ impl Dictionary<'_> {
                 format!("field {:?}: a term was there before and is not found", field.name),
             ));
         }
-        Ok((bytes <= REPEATED_BYTES).then_some(found))
+        Ok(found)
     }
 }
 

@@ -13,7 +13,7 @@
 //! [`REPEATED_BYTES`]. Where ids of one job came from planes that cannot be compared, or too many are repeated in a store,
 //! there is no number.
 
-mod dictionaries;
+pub(super) mod dictionaries;
 mod stores;
 
 use super::bits::Bits;
@@ -53,7 +53,7 @@ pub(super) fn count_distinct(
     }
     match (dictionaries.as_slice(), number_columns.as_slice(), stores.as_slice()) {
         ([], [], []) => Ok(Some(0)),
-        (_, [], []) => dictionaries::distinct(field, &dictionaries, threads, cancel).map(Some),
+        (_, [], []) => dictionaries::distinct(field, &dictionaries, REPEATED_BYTES, threads, cancel).map(Some),
         ([], _, []) => sort_numbers(field, &number_columns, with_id, cancel).map(Some),
         ([], [], _) => {
             let repeated = stores::repeated(field, &stores, threads, cancel)?;

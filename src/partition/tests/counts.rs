@@ -5,6 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use tantivy::schema::{STORED, STRING, TextOptions};
 
 use super::*;
+use crate::partition::duplicates::dictionaries::{Dictionary, Plane, distinct};
+use crate::partition::keys::{Compared, KeyFields, Seen, read_keys};
 use crate::progress::{Progress, Stage, Work};
 
 fn planes() -> [TextOptions; 3] {
@@ -116,6 +118,46 @@ fn duplicates_are_counted_across_segments_and_a_hash_collision_is_none() {
         let placed = fixture.children(&source, &assigned);
         assert_eq!(placed[&0], placed[&2]);
         assert_eq!(placed[&0], placed[&4]);
+    }
+}
+
+#[test]
+fn distinct_terms_are_as_many_by_hash_as_merged_whatever_room_there_is() {
+    let (left, right) = colliding();
+    let ids = |step: u32, first: u32| (0..600).map(move |n| format!("id {}", first + n * step));
+    let batches = [
+        ids(1, 0).chain([left.clone()]).collect::<Vec<_>>(),
+        ids(2, 100).chain([right.clone()]).collect(),
+        ids(3, 0).chain([left.clone(), right.clone()]).collect(),
+    ];
+    // Every tenth of the first segment is deleted.
+    let deleted: Vec<u64> = (0..600).step_by(10).collect();
+    let kept = |batch: usize, n: usize| batch > 0 || !deleted.contains(&(n as u64));
+    let live = batches
+        .iter()
+        .enumerate()
+        .flat_map(|(batch, ids)| ids.iter().enumerate().filter(move |(n, _)| kept(batch, *n)).map(|(_, id)| id));
+    let expected = live.collect::<std::collections::HashSet<_>>().len() as u64;
+    for (options, plane) in [(planes()[0].clone(), Plane::Column), (planes()[1].clone(), Plane::Terms)] {
+        let mut schema = Schema::builder();
+        let id = schema.add_text_field("id", options);
+        let fixture = Fixture::new(schema, &batches, &deleted, |document, value| document.add_text(id, value));
+        let source = fixture.open();
+        let fields = KeyFields::resolve(&source, &spec("id", None), routing_hash).unwrap();
+        let dictionaries: Vec<Dictionary<'_>> = (source.segments().iter())
+            .map(|segment| {
+                let keys = read_keys(segment, &fields, 1, Compared::Across, &Cancel::new(), &|_| {}).unwrap();
+                let (Seen::ColumnTerms(terms) | Seen::Terms(terms)) = keys.seen else { panic!("of another plane") };
+                Dictionary { segment, plane, terms }
+            })
+            .collect();
+        // None, for a few terms, for all.
+        for room in [0, 20_000, 30_000, usize::MAX] {
+            for threads in [1, 3] {
+                let found = distinct(&fields.id, &dictionaries, room, threads, &Cancel::new()).unwrap();
+                assert_eq!(found, expected, "room for {room} bytes");
+            }
+        }
     }
 }
 
