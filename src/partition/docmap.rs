@@ -7,10 +7,11 @@
 //! Invariants: within an output, new DocIds are 0..num_docs without gaps and keep source order (the index sort order
 //! where there is one); every assigned document is in exactly one output. Memory: 4 bytes per source document forward
 //! and 4 back, or 8 and 8 where segment and document numbers do not fit 32 bits together. The way back is made when it
-//! is asked for first, so that routing hashes, which have to be written before that, are gone by then.
+//! is asked for first, so that routing hashes, which have to be written before that, are gone by then, and goes when
+//! columns are written, so that long posting lists have its room.
 
 use std::ops::Range;
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use super::hashes::{RoutingHashes, SegmentHashes};
 use super::owners::{Assignment, NO_CHILD};
@@ -68,8 +69,8 @@ pub struct Group {
     forward: Pairs,
     /// Where each segment's documents stand in `forward`.
     ranges: Vec<Range<usize>>,
-    /// Per output, by new DocId: segment and document.
-    back: OnceLock<Vec<Pairs>>,
+    /// Per output, by new DocId: segment and document; while somebody needs it.
+    back: Mutex<Option<Arc<Vec<Pairs>>>>,
     /// What [`DocMap::carry`] gave, until it is taken.
     hashes: Mutex<Option<RoutingHashes>>,
 }
@@ -98,11 +99,17 @@ impl Group {
 
     /// Documents of an output by ascending new DocId.
     pub fn rows(&self, output: usize) -> impl ExactSizeIterator<Item = RowAddr> + Clone + '_ {
-        let pairs = self.back.get_or_init(|| self.build_back()).get(output);
-        (0..pairs.map_or(0, Pairs::len)).map(move |index| {
-            let (segment, doc) = pairs.and_then(|pairs| pairs.get(index)).unwrap_or_default();
+        let mut back = self.back.lock().unwrap_or_else(PoisonError::into_inner);
+        let all = Arc::clone(back.get_or_insert_with(|| Arc::new(self.build_back())));
+        (0..all.get(output).map_or(0, Pairs::len)).map(move |index| {
+            let (segment, doc) = all.get(output).and_then(|pairs| pairs.get(index)).unwrap_or_default();
             RowAddr { segment: segment as usize, doc }
         })
+    }
+
+    /// Gives the room for [`Group::rows`] back, as soon as nobody reads them. It is taken again where they are asked for.
+    pub fn forget_rows(&self) {
+        *self.back.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
     fn build_back(&self) -> Vec<Pairs> {
@@ -272,6 +279,6 @@ fn build_group(assignment: &Assignment, segments: Vec<usize>, max_docs: u32, sor
             }
         }
     }
-    let (back, hashes) = (OnceLock::new(), Mutex::default());
+    let (back, hashes) = (Mutex::default(), Mutex::default());
     Group { segments, outputs, interleaved: sort.is_some(), forward, ranges, back, hashes }
 }

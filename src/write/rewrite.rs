@@ -194,6 +194,8 @@ impl Track for ColumnsTrack<'_> {
         let Job { source, files, progress, cancel } = self.job;
         let written = columns::write(source, self.group, files, self.ids, cancel, progress)?;
         *self.written.lock().unwrap_or_else(PoisonError::into_inner) = Some(written);
+        // Norms were written before, and stores that go by rows hold on to them.
+        self.group.forget_rows();
         Ok(())
     }
 }

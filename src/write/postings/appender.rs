@@ -1,7 +1,5 @@
 //! Stitching the pieces of one output into its `.term`, `.idx` and `.pos` files.
 
-use std::io::Write;
-
 use tantivy::postings::TermInfo;
 use tantivy::schema::Field;
 
@@ -79,8 +77,8 @@ impl Appender {
             terms.insert(key, &info).map_err(write())?;
         }
         field.tokens += piece.tokens;
-        self.postings.file().write_all(&piece.postings).map_err(Error::io("write", "postings"))?;
-        self.positions.file().write_all(&piece.positions).map_err(Error::io("write", "positions"))?;
+        piece.postings.write_to(self.postings.file()).map_err(Error::io("write", "postings"))?;
+        piece.positions.write_to(self.positions.file()).map_err(Error::io("write", "positions"))?;
         Ok(())
     }
 

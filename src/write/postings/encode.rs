@@ -7,6 +7,7 @@ use bitpacking::{BitPacker, BitPacker4x};
 use tantivy::schema::IndexRecordOption;
 
 use super::decode::BLOCK;
+use super::lists::{Chunks, Lists};
 use super::scores::LengthFactors;
 use crate::write::file::write_vint;
 
@@ -18,9 +19,9 @@ pub(super) struct Piece {
     /// Per term.
     pub(super) terms: Vec<TermEntry>,
     /// Posting lists, one after the other.
-    pub(super) postings: Vec<u8>,
+    pub(super) postings: Lists,
     /// Positions, one after the other.
-    pub(super) positions: Vec<u8>,
+    pub(super) positions: Lists,
     /// Sum of term frequencies; a document without frequency counts one.
     pub(super) tokens: u64,
 }
@@ -57,11 +58,11 @@ pub(super) struct Encoder {
     doc_freq: u32,
     tokens: u64,
     skip: Vec<u8>,
-    blocks: Vec<u8>,
+    blocks: Chunks,
     deltas: [u32; BLOCK],
     deltas_len: usize,
     widths: Vec<u8>,
-    delta_blocks: Vec<u8>,
+    delta_blocks: Chunks,
     pub(super) piece: Piece,
 }
 
@@ -78,11 +79,11 @@ impl Encoder {
             doc_freq: 0,
             tokens: 0,
             skip: Vec::new(),
-            blocks: Vec::new(),
+            blocks: Chunks::default(),
             deltas: [0; BLOCK],
             deltas_len: 0,
             widths: Vec::new(),
-            delta_blocks: Vec::new(),
+            delta_blocks: Chunks::default(),
             piece: Piece::default(),
         }
     }
@@ -177,27 +178,25 @@ impl Encoder {
         let piece = &mut self.piece;
         let postings_start = piece.postings.len();
         if self.doc_freq as usize >= BLOCK {
-            write_vint(self.skip.len() as u64, &mut piece.postings);
-            piece.postings.extend_from_slice(&self.skip);
-            piece.postings.extend_from_slice(&self.blocks);
+            write_vint(self.skip.len() as u64, piece.postings.end());
+            piece.postings.end().extend_from_slice(&self.skip);
+            piece.postings.take(&mut self.blocks);
             self.skip.clear();
-            self.blocks.clear();
         }
         let mut last = self.last;
         let docs = self.docs.iter().take(self.len);
         let docs = docs.map(|&doc| doc.wrapping_sub(std::mem::replace(&mut last, doc)));
-        write_vints(docs, &mut piece.postings);
+        write_vints(docs, piece.postings.end());
         if has_freqs {
-            write_small_vints(self.freqs.get(..self.len).unwrap_or_default(), &mut piece.postings);
+            write_small_vints(self.freqs.get(..self.len).unwrap_or_default(), piece.postings.end());
         }
         let positions_start = piece.positions.len();
         if field.record.has_positions() {
-            write_vint(self.widths.len() as u64, &mut piece.positions);
-            piece.positions.extend_from_slice(&self.widths);
-            piece.positions.extend_from_slice(&self.delta_blocks);
-            write_small_vints(self.deltas.get(..self.deltas_len).unwrap_or_default(), &mut piece.positions);
+            write_vint(self.widths.len() as u64, piece.positions.end());
+            piece.positions.end().extend_from_slice(&self.widths);
+            piece.positions.take(&mut self.delta_blocks);
+            write_small_vints(self.deltas.get(..self.deltas_len).unwrap_or_default(), piece.positions.end());
             self.widths.clear();
-            self.delta_blocks.clear();
             self.deltas_len = 0;
         }
         piece.keys.extend_from_slice(key);

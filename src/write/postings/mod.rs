@@ -6,7 +6,7 @@
 //! independent and are copied as they are, terms are fed to the dictionary builder in large batches.
 //!
 //! Memory: the pieces of at most two units per thread; a unit reads about [`units::UNIT_BYTES`] of the source, or one
-//! term if that is larger.
+//! term if that is larger. What a term takes is held once ([`lists`]): with positions, some bytes per document that has it.
 
 mod appender;
 mod batch;
@@ -16,6 +16,7 @@ mod encode;
 mod field;
 #[cfg(feature = "fuzzing")]
 pub(crate) mod fuzz;
+mod lists;
 mod scores;
 mod terms;
 #[cfg(test)]

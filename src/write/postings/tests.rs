@@ -12,7 +12,8 @@ use tantivy::termdict::TermDictionary;
 use tantivy_common::CountingWriter;
 
 use super::decode::{BLOCK, Damage, PositionBuffer, Positions, Postings, Room};
-use super::encode::{Encoder, Field};
+use super::encode::{Encoder, Field, Piece, TermEntry};
+use super::lists::Lists;
 use super::scores::LengthFactors;
 
 /// Per term: whether it has frequencies, and per document its position deltas.
@@ -62,7 +63,13 @@ fn with_tantivy(terms: &Terms, record: IndexRecordOption, norms: Option<&[u8]>, 
     }
 }
 
-fn with_ours(terms: &Terms, field: &Field<'_>, norms: Option<&[u8]>) -> super::encode::Piece {
+struct Ours {
+    terms: Vec<TermEntry>,
+    postings: Vec<u8>,
+    positions: Vec<u8>,
+}
+
+fn with_ours(terms: &Terms, field: &Field<'_>, norms: Option<&[u8]>) -> Ours {
     let mut encoder = Encoder::new();
     for (term, (has_freqs, docs)) in terms {
         let has_freqs = *has_freqs && field.record.has_freq();
@@ -78,7 +85,13 @@ fn with_ours(terms: &Terms, field: &Field<'_>, norms: Option<&[u8]>) -> super::e
         }
         encoder.close(term, field, has_freqs);
     }
-    encoder.piece
+    let Piece { terms, postings, positions, .. } = encoder.piece;
+    let bytes = |lists: Lists| {
+        let mut bytes = Vec::new();
+        lists.write_to(&mut bytes).unwrap();
+        bytes
+    };
+    Ours { terms, postings: bytes(postings), positions: bytes(positions) }
 }
 
 fn check(terms: &Terms, record: IndexRecordOption, norms: Option<&[u8]>, max_doc: u32) {
