@@ -165,7 +165,7 @@ fn shorten(bound: &mut Vec<u8>, next: &[u8]) {
 
 fn push_vint(mut value: usize, out: &mut Vec<u8>) {
     loop {
-        let low = (value & 0x7f) as u8;
+        let low = value.to_le_bytes()[0] & 0x7f;
         value >>= 7;
         if value == 0 {
             out.push(low);
