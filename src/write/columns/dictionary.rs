@@ -8,9 +8,9 @@
 //! Format (tantivy-columnar 0.27, `src/column/serialize.rs`): sorted string table of the terms; column index; ordinals
 //! as 64-bit words; length of the index as u32 LE; length of the table as u32 LE.
 //!
-//! Cost: each dictionary is read once, whatever the number of outputs. Memory: 16 bits per term and segment, and for terms
-//! that several outputs have one bit per output; 1.5 bits per merged term and output; with several segments 32 bits per term
-//! and segment for the ordinal among all merged terms.
+//! Cost: each dictionary is read once, whatever the number of outputs. Memory: 32 bits per term and segment, first for its
+//! output, then for its ordinal among all merged terms; for terms that several outputs have one bit per output; 1.5 bits per
+//! merged term and output.
 
 use tantivy::columnar::ColumnValues;
 
@@ -144,7 +144,7 @@ impl Ordinals {
 fn write_dictionaries(
     unit: &Unit<'_>,
     parts: &[Part<'_>],
-    used: Vec<Owners>,
+    mut used: Vec<Owners>,
     files: &mut [ColumnarFile],
     reads: &Reads,
     cancel: &Cancel,
@@ -154,8 +154,6 @@ fn write_dictionaries(
     let written = |output: usize| Error::io("write", names.get(output).map_or("", String::as_str));
     let place = places(unit.columns.len(), parts);
     let several = parts.len() > 1;
-    let mut merged: Vec<Vec<u32>> =
-        parts.iter().map(|part| vec![u32::MAX; if several { part.num_terms as usize } else { 0 }]).collect();
     let mut kept: Vec<OrdinalSet> = (0..outputs).map(|_| OrdinalSet::default()).collect();
 
     let mut writers: Vec<_> = files
@@ -196,10 +194,8 @@ fn write_dictionaries(
         }
         if several && !keepers.is_empty() {
             for &(segment, ordinal) in found {
-                let table = place.get(segment).copied().flatten().and_then(|index| merged.get_mut(index));
-                if let Some(entry) = table.and_then(|table| table.get_mut(ordinal as usize)) {
-                    *entry = next;
-                }
+                let owners = place.get(segment).copied().flatten().and_then(|index| used.get_mut(index));
+                owners.into_iter().for_each(|owners| owners.number(ordinal, next));
             }
             // Fewer than u32::MAX: each takes part in some segment's table.
             next = next.checked_add(1).ok_or_else(|| unit.too_large(0, "distinct values", u64::from(u32::MAX) + 1))?;
@@ -211,6 +207,8 @@ fn write_dictionaries(
             writer.finish(&mut packer).map_err(written(output))?;
         }
     }
+    // With one segment terms keep their ordinals.
+    let merged = used.into_iter().map(|owners| if several { owners.into_numbers() } else { Vec::new() }).collect();
     let lens = (files.iter().enumerate()).map(|(output, file)| unit.is_in(output).then(|| file.column_len())).collect();
     Ok((Ordinals { place, merged, kept: kept.into_iter().map(OrdinalSet::ranked).collect() }, lens))
 }

@@ -1,14 +1,15 @@
 //! Sets of term ordinals, with ranks; which outputs use which terms.
 
 /// No output uses the term.
-const NOBODY: u16 = u16::MAX;
-/// Several do, or one whose number does not fit: see [`Owners::shared`].
-const SHARED: u16 = u16::MAX - 1;
+const NOBODY: u32 = u32::MAX;
+/// Several do: see [`Owners::shared`].
+const SHARED: u32 = u32::MAX - 1;
 
-/// Which outputs use each term of a dictionary. Of ids each has one, so one number stands for many bits.
+/// Which outputs use each term of a dictionary, and when that was asked, the term's number among all merged terms. Of ids
+/// each has one output, so one number stands for many bits; and the number takes the place of the output.
 pub(super) struct Owners {
     /// By ordinal.
-    owner: Vec<u16>,
+    entries: Vec<u32>,
     /// By output: the terms that it shares.
     shared: Vec<OrdinalSet>,
 }
@@ -16,22 +17,23 @@ pub(super) struct Owners {
 impl Owners {
     /// Nobody uses any of so many terms.
     pub(super) fn of(num_terms: u32) -> Owners {
-        Owners { owner: vec![NOBODY; num_terms as usize], shared: Vec::new() }
+        Owners { entries: vec![NOBODY; num_terms as usize], shared: Vec::new() }
     }
 
     /// `output` uses this term; whether there is such a term.
     #[inline]
     pub(super) fn add(&mut self, ordinal: u64, output: usize) -> bool {
-        let slot = usize::try_from(ordinal).ok().and_then(|index| self.owner.get_mut(index));
-        let (Some(owner), Ok(ordinal)) = (slot, u32::try_from(ordinal)) else { return false };
-        let number = u16::try_from(output).unwrap_or(SHARED).min(SHARED);
-        match *owner {
-            NOBODY if number != SHARED => *owner = number,
-            before if before == number && number != SHARED => {}
+        let slot = usize::try_from(ordinal).ok().and_then(|index| self.entries.get_mut(index));
+        let (Some(entry), Ok(ordinal)) = (slot, u32::try_from(ordinal)) else { return false };
+        // There are never so many outputs.
+        let number = u32::try_from(output).unwrap_or(SHARED);
+        match *entry {
+            NOBODY => *entry = number,
+            before if before == number => {}
             before => {
-                *owner = SHARED;
-                if before < SHARED {
-                    self.share(before.into(), ordinal);
+                *entry = SHARED;
+                if before != SHARED {
+                    self.share(before as usize, ordinal);
                 }
                 self.share(output, ordinal);
             }
@@ -49,14 +51,25 @@ impl Owners {
     /// Appends the outputs that use a term to `outputs`, ascending.
     #[inline]
     pub(super) fn of_term(&self, ordinal: u32, outputs: &mut Vec<usize>) {
-        match self.owner.get(ordinal as usize) {
+        match self.entries.get(ordinal as usize) {
             None | Some(&NOBODY) => {}
             Some(&SHARED) => {
                 let shared = self.shared.iter().enumerate().filter(|(_, set)| set.contains(ordinal));
                 outputs.extend(shared.map(|(output, _)| output));
             }
-            Some(&owner) => outputs.push(owner.into()),
+            Some(&output) => outputs.push(output as usize),
         }
+    }
+
+    /// Gives a term its number, in place of its outputs.
+    #[inline]
+    pub(super) fn number(&mut self, ordinal: u32, number: u32) {
+        self.entries.get_mut(ordinal as usize).into_iter().for_each(|entry| *entry = number);
+    }
+
+    /// The numbers by ordinal, when all terms that are used have one.
+    pub(super) fn into_numbers(self) -> Vec<u32> {
+        self.entries
     }
 }
 
@@ -136,9 +149,8 @@ mod tests {
 
     #[test]
     fn every_term_has_the_outputs_that_use_it_however_many_and_whatever_their_numbers() {
-        let users: [&[usize]; 7] =
-            [&[], &[3], &[0, 7], &[1, 2, 3], &[65_534], &[65_533], &[5, 65_533, 65_534, 65_535, 70_000]];
-        let mut owners = Owners::of(7);
+        let users: [&[usize]; 6] = [&[], &[3], &[0, 7], &[1, 2, 3], &[70_000], &[5, 65_535, 65_536, 70_000]];
+        let mut owners = Owners::of(6);
         // Output after output, as columns are read, and some of them twice.
         for output in (0..10).chain(65_530..65_540).chain([70_000]) {
             for (ordinal, _) in users.iter().enumerate().filter(|(_, outputs)| outputs.contains(&output)) {
@@ -149,7 +161,9 @@ mod tests {
             let mut found = Vec::new();
             owners.of_term(ordinal, &mut found);
             assert_eq!(found, expected, "term {ordinal}");
+            owners.number(ordinal, 100 + ordinal);
         }
+        assert_eq!(owners.into_numbers(), [100, 101, 102, 103, 104, 105]);
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! codec is the one whose estimate is smallest, the first one named where several are. The codecs themselves are
 //! tantivy's; only the choice is made here, because tantivy's own entry point wants a trait that cannot be named.
 //!
-//! Cost: every value is read once, or twice where they are more than [`KEPT`]. Memory: those, 8 MiB, and a block of 512
+//! Cost: every value is read once, or twice where they are more than [`KEPT`]. Memory: those, 4 MiB, and a block of 512
 //! values per codec.
 
 use std::io::{self, Write};
@@ -21,7 +21,7 @@ pub(super) const NUMBERS: [CodecType; 2] = [CodecType::Bitpacked, CodecType::Blo
 pub(super) const OFFSETS: [CodecType; 2] = [CodecType::Bitpacked, CodecType::Linear];
 
 /// So many values are kept from the first pass for the second.
-const KEPT: usize = 1 << 20;
+const KEPT: usize = 1 << 19;
 
 /// How often a pass looks whether it was cancelled, in values.
 const CANCEL_EVERY: u64 = 1 << 16;

@@ -10,7 +10,7 @@ pub(super) const UNIT_BYTES: u64 = 1 << 20;
 
 /// Terms of all dictionaries that a unit has at most, by output: large batches keep a dictionary builder's caches warm,
 /// and the fewer builders take turns, the smaller they may be.
-const UNIT_TERMS: u64 = 1 << 13;
+const UNIT_TERMS: u64 = 1 << 12;
 const UNIT_TERMS_LEAST: u64 = 1 << 14;
 const UNIT_TERMS_MOST: u64 = 1 << 16;
 
