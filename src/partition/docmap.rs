@@ -97,6 +97,13 @@ impl Group {
         self.forward.gather(self.range(segment), docs, targets);
     }
 
+    /// Says that [`Group::lookup_all`] will be asked for these documents, so that they are in the caches by then. Worth it
+    /// where they are far apart.
+    #[inline]
+    pub fn prefetch(&self, segment: usize, docs: &[u32]) {
+        self.forward.prefetch(self.range(segment), docs);
+    }
+
     /// Documents of an output by ascending new DocId.
     pub fn rows(&self, output: usize) -> impl ExactSizeIterator<Item = RowAddr> + Clone + '_ {
         let mut back = self.back.lock().unwrap_or_else(PoisonError::into_inner);

@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use prefetch_index::prefetch_index;
+
 use crate::huge::Entries;
 
 /// No left part.
@@ -65,6 +67,15 @@ impl Pairs {
         }
     }
 
+    /// Says that [`Pairs::gather`] will ask for these.
+    #[inline]
+    pub(super) fn prefetch(&self, range: Range<usize>, indexes: &[u32]) {
+        match self {
+            Pairs::Narrow { pairs, .. } => prefetch(pairs.as_slice().get(range), indexes),
+            Pairs::Wide { pairs } => prefetch(pairs.as_slice().get(range), indexes),
+        }
+    }
+
     /// The pairs at `indexes` of those in `range`; a left part of [`NOTHING`] where there is none. One tight loop, so that
     /// cache misses overlap.
     #[inline]
@@ -87,6 +98,12 @@ impl Pairs {
             }
         }
     }
+}
+
+#[inline]
+fn prefetch<const N: usize>(pairs: Option<&[[u8; N]]>, indexes: &[u32]) {
+    let pairs = pairs.unwrap_or_default();
+    indexes.iter().for_each(|&index| prefetch_index(pairs, index as usize));
 }
 
 fn halves(pair: u64) -> (u32, u32) {

@@ -82,7 +82,7 @@ fn checkpoint_block(data: &mut Bytes<'_>, found: &mut Vec<BlockAddr>) -> Option<
     Some(())
 }
 
-/// Decompresses blocks, one after the other, into the same room.
+/// Decompresses blocks.
 #[derive(Default)]
 pub(crate) struct BlockReader {
     room: Vec<u8>,
@@ -91,36 +91,46 @@ pub(crate) struct BlockReader {
 }
 
 impl BlockReader {
-    /// The bytes of the block that is `compressed`.
+    /// The bytes of the block that is `compressed`, in room that the next one takes.
     pub(crate) fn decompress(&mut self, codec: StoreCodec, compressed: &[u8]) -> Result<&[u8], String> {
-        let BlockReader { room, zstd } = self;
-        if codec == StoreCodec::None {
-            room.clear();
-            room.extend_from_slice(compressed);
-            return Ok(room);
+        let mut room = std::mem::take(&mut self.room);
+        let len = self.decompress_to(codec, compressed, &mut room, 0);
+        self.room = room;
+        Ok(self.room.get(..len?).unwrap_or_default())
+    }
+
+    /// Puts the bytes of the block that is `compressed` into `room`, from `start` on, whatever stands there; `room` grows
+    /// where it has to. Returns their number.
+    pub(crate) fn decompress_to(
+        &mut self,
+        codec: StoreCodec,
+        compressed: &[u8],
+        room: &mut Vec<u8>,
+        start: usize,
+    ) -> Result<usize, String> {
+        let len = if codec == StoreCodec::None { compressed.len() } else { block_size(codec, compressed)? };
+        let end = start.checked_add(len).ok_or("a block is larger than memory")?;
+        if room.len() < end {
+            room.try_reserve(end - room.len()).map_err(|error| error.to_string())?;
+            room.resize(end, 0);
         }
-        let len = block_size(codec, compressed)?;
+        let block = room.get_mut(start..end).unwrap_or_default();
         let data = compressed.get(4..).unwrap_or_default();
-        if room.len() < len {
-            room.try_reserve(len - room.len()).map_err(|error| error.to_string())?;
-            room.resize(len, 0);
-        }
-        let block = room.get_mut(..len).unwrap_or_default();
         let written = match codec {
+            StoreCodec::None => {
+                block.copy_from_slice(compressed);
+                len
+            }
             StoreCodec::Lz4 => lz4_flex::block::decompress_into(data, block).map_err(|error| error.to_string())?,
-            _ => {
-                let decompressor = match zstd {
+            StoreCodec::Zstd => {
+                let decompressor = match &mut self.zstd {
                     Some(decompressor) => decompressor,
-                    None => zstd.insert(Decompressor::new().map_err(|error| error.to_string())?),
+                    None => self.zstd.insert(Decompressor::new().map_err(|error| error.to_string())?),
                 };
                 decompressor.decompress_to_buffer(data, block).map_err(|error| error.to_string())?
             }
         };
-        if written == len {
-            Ok(block)
-        } else {
-            Err(format!("a block has {written} bytes uncompressed, it claims {len}"))
-        }
+        if written == len { Ok(len) } else { Err(format!("a block has {written} bytes uncompressed, it claims {len}")) }
     }
 }
 
@@ -146,8 +156,14 @@ impl<'a> Documents<'a> {
     /// Bytes of document `index` of the block.
     #[inline]
     pub(crate) fn get(&self, index: usize) -> Option<&'a [u8]> {
+        self.docs.get(self.range(index)?)
+    }
+
+    /// Where in the block document `index` is.
+    #[inline]
+    pub(crate) fn range(&self, index: usize) -> Option<Range<usize>> {
         let start = u32::from_le_bytes(*self.starts.get(index)?) as usize;
         let end = self.starts.get(index + 1).map_or(self.docs.len(), |start| u32::from_le_bytes(*start) as usize);
-        self.docs.get(start..end)
+        (start <= end && end <= self.docs.len()).then_some(start..end)
     }
 }

@@ -129,6 +129,13 @@ fn terms(column: BytesColumn) -> (ColumnIndex, Data, u32) {
     (index, Data::Terms(column), num_values)
 }
 
+/// The values at `positions`, in place of what `values` has.
+#[inline]
+pub(super) fn look_up(words: &Arc<dyn ColumnValues<u64>>, positions: &[u32], values: &mut Vec<u64>) {
+    values.resize(positions.len(), 0);
+    words.get_vals(positions, values);
+}
+
 /// Opens the parts of `union`, by segment of the group.
 pub(super) fn open(source: &Source, group: &Group, union: &Union) -> Result<Vec<Option<SourceColumn>>> {
     let mut columns: Vec<Option<SourceColumn>> = group.segments.iter().map(|_| None).collect();

@@ -12,9 +12,7 @@
 //! output, then for its ordinal among all merged terms; for terms that several outputs have one bit per output; 1.5 bits per
 //! merged term and output.
 
-use tantivy::columnar::ColumnValues;
-
-use super::column::{Data, SourceColumn};
+use super::column::{Data, SourceColumn, look_up};
 use super::container::ColumnarFile;
 use super::merge::{Part, merge};
 use super::rows::Rows;
@@ -68,24 +66,20 @@ fn parts(columns: &[Option<SourceColumn>]) -> Result<Vec<Part<'_>>> {
 fn mark(unit: &Unit<'_>, parts: &[Part<'_>], outputs: usize, reads: &Reads, cancel: &Cancel) -> Result<Vec<Owners>> {
     let place = places(unit.columns.len(), parts);
     let mut used: Vec<Owners> = parts.iter().map(|part| Owners::of(part.num_terms)).collect();
+    let mut ordinals = Vec::new();
     for output in 0..outputs {
-        unit.rows.entries(output).enumerate().try_for_each(|(count, entry)| {
-            if (count as u64).is_multiple_of(CANCEL_EVERY) {
-                cancel.check()?;
+        let mut positions = unit.rows.positions(output);
+        while let Some((segment, positions)) = positions.next() {
+            cancel.check()?;
+            let Some(index) = place.get(segment).copied().flatten() else { continue };
+            let (Some(part), Some(owners)) = (parts.get(index), used.get_mut(index)) else { continue };
+            look_up(&part.terms.ords().values, positions, &mut ordinals);
+            if let Some(ordinal) = ordinals.iter().find(|&&ordinal| !owners.add(ordinal, output)) {
+                let problem = format!("refers to value {ordinal} of a dictionary of {}", part.num_terms);
+                return Err(part.column.corrupt(&problem));
             }
-            let Some(index) = place.get(entry.segment as usize).copied().flatten() else { return Ok(()) };
-            let (Some(part), Some(owners)) = (parts.get(index), used.get_mut(index)) else { return Ok(()) };
-            let ordinals = &part.terms.ords().values;
-            for position in entry.values() {
-                let ordinal = ordinals.get_val(position);
-                if !owners.add(ordinal, output) {
-                    let problem = format!("refers to value {ordinal} of a dictionary of {}", part.num_terms);
-                    return Err(part.column.corrupt(&problem));
-                }
-            }
-            reads.values.set(reads.values.get() + u64::from(entry.end - entry.start));
-            Ok(())
-        })?;
+            reads.values.set(reads.values.get() + positions.len() as u64);
+        }
     }
     Ok(used)
 }
@@ -121,21 +115,19 @@ impl Ordinals {
         reads: &'a Reads,
     ) -> impl Iterator<Item = u64> + 'a {
         let kept = self.kept.get(output);
-        rows.entries(output)
-            .filter_map(move |entry| {
-                let index = self.place.get(entry.segment as usize).copied().flatten()?;
-                Some((entry, parts.get(index)?, self.merged.get(index)?, kept?))
-            })
-            .flat_map(move |(entry, part, merged, kept)| {
-                reads.values.set(reads.values.get() + u64::from(entry.end - entry.start));
-                let ordinals = &part.terms.ords().values;
-                entry.values().map(move |position| {
-                    // Checked against the dictionary when terms were marked.
-                    let ordinal = ordinals.get_val(position);
-                    let ordinal = u32::try_from(ordinal).unwrap_or(u32::MAX);
-                    u64::from(kept.rank(merged.get(ordinal as usize).copied().unwrap_or(ordinal)))
-                })
-            })
+        rows.positions(output).read(move |segment, positions, batch| {
+            let Some(index) = self.place.get(segment).copied().flatten() else { return };
+            let (Some(part), Some(merged), Some(kept)) = (parts.get(index), self.merged.get(index), kept) else {
+                return;
+            };
+            reads.values.set(reads.values.get() + positions.len() as u64);
+            look_up(&part.terms.ords().values, positions, batch);
+            for ordinal in batch {
+                // Checked against the dictionary when terms were marked.
+                let narrow = u32::try_from(*ordinal).unwrap_or(u32::MAX);
+                *ordinal = u64::from(kept.rank(merged.get(narrow as usize).copied().unwrap_or(narrow)));
+            }
+        })
     }
 }
 

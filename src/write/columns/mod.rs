@@ -54,7 +54,7 @@ use tantivy::columnar::ColumnType;
 use self::column::SourceColumn;
 use self::container::ColumnarFile;
 use self::numeric::Numbers;
-use self::rows::{Rows, Survey};
+use self::rows::{Rows, Shares, Survey};
 use self::union::{Category, Union, readable};
 use super::output::{ChildFiles, WrittenFile};
 use crate::error::{Error, Result};
@@ -124,6 +124,7 @@ impl Unit<'_> {
 /// [`Error::ColumnTypes`] names the first column that cannot; [`Error::Corrupt`] and [`Error::Io`] as for [`write()`].
 pub(super) fn check(source: &Source, groups: &[Group]) -> Result<()> {
     for group in groups {
+        let mut shares = None;
         for union in union::unite(source, group)? {
             let mut kinds = union.kinds();
             let first = kinds.next();
@@ -133,8 +134,9 @@ pub(super) fn check(source: &Source, groups: &[Group]) -> Result<()> {
             drop(kinds);
             let columns = column::open(source, group, &union)?;
             let rows = Rows::new(group, indexes(&columns));
+            let shares = shares.get_or_insert_with(|| Shares::of(source, group));
             for output in 0..group.outputs.len() {
-                let survey = survey(&columns, &rows, output)?;
+                let survey = survey(&columns, &rows, shares, output)?;
                 if survey.rows > 0 {
                     Numbers::unite(&union, &columns, &rows, output, &survey)?;
                 }
@@ -164,10 +166,10 @@ pub(super) fn write(
         outputs.push(ColumnarFile::create(files, output.child, name, output.num_docs)?);
     }
     let reads = Reads::default();
-    let whole = whole_segments(source, group);
+    let shares = Shares::of(source, group);
     for union in union::unite(source, group)? {
         cancel.check()?;
-        write_union(source, group, &whole, &union, &mut outputs, &reads, cancel)?;
+        write_union(source, group, &shares, &union, &mut outputs, &reads, cancel)?;
         progress.advance(Stage::Write, Work::bytes(union.num_bytes()));
     }
     let files = outputs.into_iter().map(ColumnarFile::finish).collect::<Result<_>>()?;
@@ -178,7 +180,7 @@ pub(super) fn write(
 fn write_union(
     source: &Source,
     group: &Group,
-    whole: &[bool],
+    shares: &Shares,
     union: &Union,
     files: &mut [ColumnarFile],
     reads: &Reads,
@@ -190,9 +192,9 @@ fn write_union(
     let mut surveys = Vec::with_capacity(files.len());
     for output in 0..files.len() {
         cancel.check()?;
-        surveys.push(survey(&columns, &rows, output)?);
+        surveys.push(survey(&columns, &rows, shares, output)?);
     }
-    check_totals(whole, &columns, &surveys)?;
+    check_totals(&shares.whole, &columns, &surveys)?;
     let unit = Unit { union, kind, columns: &columns, rows: &rows, surveys: &surveys };
     for (survey, file) in surveys.iter().zip(files.iter()) {
         if survey.values > u64::from(u32::MAX) {
@@ -228,9 +230,9 @@ fn indexes(columns: &[Option<SourceColumn>]) -> Vec<Option<&tantivy::columnar::C
 }
 
 /// Surveys an output, and checks that its rows ascend and their values exist.
-fn survey(columns: &[Option<SourceColumn>], rows: &Rows<'_>, output: usize) -> Result<Survey> {
+fn survey(columns: &[Option<SourceColumn>], rows: &Rows<'_>, shares: &Shares, output: usize) -> Result<Survey> {
     let mut next = 0;
-    rows.survey(output, |entry| {
+    rows.survey(output, shares, |entry| {
         let Some(Some(column)) = columns.get(entry.segment as usize) else { return Ok(()) };
         if entry.start > entry.end || entry.end > column.num_values {
             let problem = format!("gives a row the values {}..{} of {}", entry.start, entry.end, column.num_values);
@@ -254,10 +256,4 @@ fn check_totals(whole: &[bool], columns: &[Option<SourceColumn>], surveys: &[Sur
         }
     }
     Ok(())
-}
-
-/// Per segment of the group, whether all its documents go to some output.
-fn whole_segments(source: &Source, group: &Group) -> Vec<bool> {
-    let segments = union::segments(source, group).enumerate();
-    segments.map(|(index, segment)| (0..segment.max_doc()).all(|doc| group.lookup(index, doc).is_some())).collect()
 }

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use tantivy::columnar::{ColumnType, ColumnValues, MonotonicallyMappableToU64};
 
-use super::column::SourceColumn;
+use super::column::{SourceColumn, look_up};
 use super::rows::{Rows, Survey};
 use super::union::{Union, readable};
 use crate::error::{Error, Result};
@@ -108,13 +108,23 @@ impl Numbers {
         }
         let numbers = Numbers { kind, columns: casts };
         let lossy = |cast: &Cast| matches!(cast, Cast::I64ToF64 | Cast::U64ToF64);
-        if numbers.columns.iter().flatten().any(|(_, cast)| lossy(cast)) {
-            let exact = numbers.words(rows, output, &Cell::new(0)).all(|(cast, word)| cast.is_exact(word));
-            if !exact {
-                return Err(refused());
-            }
+        if numbers.columns.iter().flatten().any(|(_, cast)| lossy(cast)) && !numbers.are_exact(rows, output) {
+            return Err(refused());
         }
         Ok(numbers)
+    }
+
+    /// Whether all values stay the same numbers.
+    fn are_exact(&self, rows: &Rows<'_>, output: usize) -> bool {
+        let (mut positions, mut batch) = (rows.positions(output), Vec::new());
+        while let Some((segment, positions)) = positions.next() {
+            let Some(Some((words, cast))) = self.columns.get(segment) else { continue };
+            look_up(words, positions, &mut batch);
+            if !batch.iter().all(|&word| cast.is_exact(word)) {
+                return false;
+            }
+        }
+        true
     }
 
     /// The values as they are written. `read` counts those read.
@@ -124,21 +134,14 @@ impl Numbers {
         output: usize,
         read: &'a Cell<u64>,
     ) -> impl Iterator<Item = u64> + 'a {
-        self.words(rows, output, read).map(|(cast, word)| cast.apply(word))
-    }
-
-    fn words<'a>(
-        &'a self,
-        rows: &'a Rows<'a>,
-        output: usize,
-        read: &'a Cell<u64>,
-    ) -> impl Iterator<Item = (Cast, u64)> + 'a {
-        rows.entries(output)
-            .filter_map(|entry| Some((entry, self.columns.get(entry.segment as usize)?.as_ref()?)))
-            .flat_map(|(entry, (words, cast))| {
-                read.set(read.get() + u64::from(entry.end - entry.start));
-                entry.values().map(|position| (*cast, words.get_val(position)))
-            })
+        rows.positions(output).read(move |segment, positions, batch| {
+            let Some(Some((words, cast))) = self.columns.get(segment) else { return };
+            read.set(read.get() + positions.len() as u64);
+            look_up(words, positions, batch);
+            if *cast != Cast::Keep {
+                batch.iter_mut().for_each(|word| *word = cast.apply(*word));
+            }
+        })
     }
 }
 

@@ -2,19 +2,23 @@
 //!
 //! A column of the children draws from the columns of several source segments. [`Rows`] gives, per output and in the
 //! order of its rows, the rows that have values, and where in which segment these values stand. It can be asked any
-//! number of times, so nothing has to be kept between the passes over an output.
+//! number of times, so nothing has to be kept between the passes over an output. Values are read a batch at a time
+//! ([`Rows::positions`]): one call of a column's codec for many.
 //!
 //! A column that few rows have is dealt once, from the source's side, and kept (16 bytes a row): indexes with thousands
 //! of dynamic columns would otherwise be walked, all rows, for each of them, pass after pass. The others are looked up
-//! row by row. What is kept is at most 1 byte per document, or 16 MiB.
+//! row by row. What is kept is at most 1 byte per document, or 16 MiB. Of a column that every row has, documents are
+//! counted once for all columns ([`Shares`]).
 
 use std::ops::Range;
 
 use tantivy::columnar::column_index::MultiValueIndex;
 use tantivy::columnar::{Cardinality, ColumnIndex};
 
+use super::union;
 use crate::error::{Error, Result};
-use crate::partition::Group;
+use crate::partition::{Group, RowAddr};
+use crate::source::Source;
 
 /// A row of an output that has values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,20 +66,38 @@ impl<'a> Rows<'a> {
 
     /// Rows of `output` that have values, ascending.
     pub(super) fn entries(&self, output: usize) -> impl Iterator<Item = Entry> + '_ {
-        let dealt = self.dealt.as_ref().map(|dealt| dealt.get(output).map_or(&[][..], Vec::as_slice));
-        let looked_up = dealt.is_none().then(|| {
-            self.group.rows(output).enumerate().filter_map(|(doc, row)| {
-                let doc = u32::try_from(doc).ok()?;
-                let values = self.indexes.get(row.segment).copied().flatten()?.value_row_ids(row.doc);
-                entry(doc, row.segment, values)
-            })
-        });
-        dealt.unwrap_or_default().iter().copied().chain(looked_up.into_iter().flatten())
+        match &self.dealt {
+            Some(dealt) => Entries::Dealt(dealt.get(output).map_or(&[][..], Vec::as_slice).iter()),
+            None => Entries::LookedUp((0..).zip(self.group.rows(output)), &self.indexes),
+        }
     }
 
-    /// Counts the rows and values of `output`. `check` sees every entry first; ones that run backwards or beyond the
-    /// column's values must fail there.
-    pub(super) fn survey(&self, output: usize, mut check: impl FnMut(Entry) -> Result<()>) -> Result<Survey> {
+    /// Where the values of `output` stand, in order.
+    pub(super) fn positions(&self, output: usize) -> Positions<impl Iterator<Item = Entry> + '_> {
+        Positions { entries: self.entries(output), pending: None, batch: Vec::new() }
+    }
+
+    /// Whether every row of the segments that have the column has one value.
+    fn are_full(&self) -> bool {
+        self.indexes.iter().flatten().all(|index| matches!(index, ColumnIndex::Full))
+    }
+
+    /// Counts the rows and values of `output`. `check` sees every entry first, unless all rows have one value; entries
+    /// that run backwards or beyond the column's values must fail there.
+    pub(super) fn survey(
+        &self,
+        output: usize,
+        shares: &Shares,
+        mut check: impl FnMut(Entry) -> Result<()>,
+    ) -> Result<Survey> {
+        if self.are_full() {
+            let docs = shares.docs.get(output).map_or(&[][..], Vec::as_slice).iter().zip(&self.indexes);
+            let segments: Vec<u64> = docs.map(|(&docs, index)| if index.is_some() { docs } else { 0 }).collect();
+            let values = segments.iter().sum();
+            // An output has no more documents than fit.
+            let rows = u32::try_from(values).unwrap_or(u32::MAX);
+            return Ok(Survey { rows, values, several: false, segments });
+        }
         let mut survey = Survey { segments: vec![0; self.indexes.len()], ..Survey::default() };
         self.entries(output).try_for_each(|entry| {
             check(entry)?;
@@ -89,6 +111,121 @@ impl<'a> Rows<'a> {
             Ok::<_, Error>(())
         })?;
         Ok(survey)
+    }
+}
+
+/// The rows of an output that have values.
+enum Entries<'a, R> {
+    Dealt(std::slice::Iter<'a, Entry>),
+    LookedUp(R, &'a [Option<&'a ColumnIndex>]),
+}
+
+impl<R: Iterator<Item = (u32, RowAddr)>> Iterator for Entries<'_, R> {
+    type Item = Entry;
+
+    #[inline]
+    fn next(&mut self) -> Option<Entry> {
+        match self {
+            Entries::Dealt(entries) => entries.next().copied(),
+            Entries::LookedUp(rows, indexes) => rows.find_map(|(doc, RowAddr { segment, doc: row })| {
+                let values = match indexes.get(segment).copied().flatten()? {
+                    ColumnIndex::Full => row..row + 1,
+                    index => index.value_row_ids(row),
+                };
+                entry(doc, segment, values)
+            }),
+        }
+    }
+}
+
+/// Where values stand, a batch at a time.
+pub(super) struct Positions<E> {
+    entries: E,
+    /// The entry that did not belong to the batch before.
+    pending: Option<Entry>,
+    batch: Vec<u32>,
+}
+
+/// Values that a batch has, those of its last row apart.
+const BATCH: usize = 1_024;
+
+impl<E: Iterator<Item = Entry>> Positions<E> {
+    /// The next batch: a segment, and positions in its column.
+    #[inline]
+    pub(super) fn next(&mut self) -> Option<(usize, &[u32])> {
+        let first = self.pending.take().or_else(|| self.entries.next())?;
+        self.batch.clear();
+        self.batch.extend(first.values());
+        while self.batch.len() < BATCH {
+            match self.entries.next() {
+                Some(entry) if entry.segment == first.segment => self.batch.extend(entry.values()),
+                other => {
+                    self.pending = other;
+                    break;
+                }
+            }
+        }
+        Some((first.segment as usize, &self.batch))
+    }
+
+    /// The values at these positions. `read`: appends those of one batch.
+    pub(super) fn read(self, read: impl FnMut(usize, &[u32], &mut Vec<u64>)) -> impl Iterator<Item = u64> {
+        Values { positions: self, read, batch: Vec::new(), given: 0 }
+    }
+}
+
+/// Values, read a batch at a time.
+struct Values<E, F> {
+    positions: Positions<E>,
+    read: F,
+    batch: Vec<u64>,
+    given: usize,
+}
+
+impl<E: Iterator<Item = Entry>, F: FnMut(usize, &[u32], &mut Vec<u64>)> Iterator for Values<E, F> {
+    type Item = u64;
+
+    #[inline]
+    fn next(&mut self) -> Option<u64> {
+        loop {
+            if let Some(value) = self.batch.get(self.given) {
+                self.given += 1;
+                return Some(*value);
+            }
+            let (segment, positions) = self.positions.next()?;
+            self.given = 0;
+            self.batch.clear();
+            (self.read)(segment, positions, &mut self.batch);
+        }
+    }
+}
+
+/// How many documents each output gets from each segment.
+pub(super) struct Shares {
+    /// By output, then by segment of the group.
+    docs: Vec<Vec<u64>>,
+    /// By segment: whether all its documents go to some output.
+    pub(super) whole: Vec<bool>,
+}
+
+impl Shares {
+    pub(super) fn of(source: &Source, group: &Group) -> Shares {
+        let mut docs = vec![vec![0u64; group.segments.len()]; group.outputs.len()];
+        let mut whole = Vec::with_capacity(group.segments.len());
+        for (index, segment) in union::segments(source, group).enumerate() {
+            let mut all = true;
+            for doc in 0..segment.max_doc() {
+                let Some((output, _)) = group.lookup(index, doc) else {
+                    all = false;
+                    continue;
+                };
+                if let Some(docs) = docs.get_mut(output).and_then(|docs| docs.get_mut(index)) {
+                    *docs += 1;
+                }
+            }
+            whole.push(all);
+        }
+        Shares { docs, whole }
     }
 }
 

@@ -30,6 +30,10 @@ const WORTH: u64 = 64;
 /// … for so many terms.
 const PAUSE: u64 = 1 << 16;
 
+/// The registry is fetched whole for a batch of at least so many terms: one for so many of its buckets. Fetched together,
+/// buckets cost a fraction of what each costs when it is waited for.
+const WORTH_A_FETCH: usize = 8;
+
 /// Builds one dictionary into a sink.
 pub(in crate::write) struct DictionaryBuilder<W> {
     sink: W,
@@ -105,6 +109,13 @@ impl<W: Write> DictionaryBuilder<W> {
             previous: 1,
             num_terms: 0,
             infos: InfosWriter::default(),
+        }
+    }
+
+    /// Says that so many terms will be added one after the other, after other builders had their turn.
+    pub(in crate::write) fn expect(&self, terms: usize) {
+        if terms >= self.registry.num_buckets() / WORTH_A_FETCH {
+            self.registry.prefetch();
         }
     }
 

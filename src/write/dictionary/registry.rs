@@ -4,6 +4,8 @@
 //! size, so that small fields cost little. Only an exactly equal node is found; what the table has forgotten is written
 //! again, which costs bytes and nothing else.
 
+use prefetch_index::prefetch_index;
+
 use super::node::Transition;
 
 /// Powers of two.
@@ -84,6 +86,15 @@ impl Registry {
             free: Vec::new(),
             found_beyond: 0,
         }
+    }
+
+    pub(super) fn num_buckets(&self) -> usize {
+        self.buckets.len()
+    }
+
+    /// Has the table brought into the caches: another one was used since it was last.
+    pub(super) fn prefetch(&self) {
+        (0..self.buckets.len()).for_each(|bucket| prefetch_index(&self.buckets, bucket));
     }
 
     /// Address of an equal node, or its hash to keep it by.

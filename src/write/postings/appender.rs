@@ -3,7 +3,7 @@
 use tantivy::postings::TermInfo;
 use tantivy::schema::Field;
 
-use super::encode::Piece;
+use super::piece::Piece;
 use crate::error::{Error, Result};
 use crate::source::Component;
 use crate::write::dictionary::DictionaryBuilder;
@@ -62,9 +62,8 @@ impl Appender {
     pub(super) fn append(&mut self, piece: &Piece) -> Result<()> {
         let write = || Error::io("write", "a term dictionary");
         let (Some(field), Terms::InField(terms)) = (&mut self.field, &mut self.terms) else { return Err(unfinished()) };
-        let mut keys = piece.keys.as_slice();
-        for term in &piece.terms {
-            let Some(key) = keys.split_off(..term.key_len as usize) else { return Err(unfinished()) };
+        terms.expect(piece.terms.len());
+        for (key, term) in piece.terms.iter() {
             let advance = |start: &mut usize, len: u64| {
                 let end = *start + usize::try_from(len).unwrap_or(usize::MAX);
                 std::mem::replace(start, end)..end

@@ -1,19 +1,23 @@
 //! Postings of several terms that were decoded and wait to be dealt.
 //!
 //! Where a document goes is a look-up in the doc map, and most of these leave the caches. Decoded one short list at a
-//! time, each list waits for its own; gathered for a batch, they overlap. A batch holds a thousand documents or so: its
-//! arrays stay in the first caches.
+//! time, each list waits for its own; gathered for a batch, they overlap, and come while the rest of the batch is decoded.
+//! A batch holds a thousand documents or so: its arrays stay in the first caches.
 
 use std::iter::Zip;
 use std::slice::Iter;
 
 use bitpacking::{BitPacker, BitPacker4x};
+use prefetch_index::prefetch_index;
 
 use super::decode::Room;
 use crate::partition::{Group, NO_OUTPUT};
 
 /// Documents in a batch.
 const DOCS: usize = 1_024;
+
+/// Mean distance of documents from which on what is looked up for them is fetched before. Closer ones share cache lines.
+const FAR: usize = 16;
 
 /// Consecutive documents of one term in one segment.
 pub(super) struct Run {
@@ -63,11 +67,20 @@ impl Batch {
     }
 
     /// Adds the documents that were decoded to [`Batch::room`], as many as `run` says. Returns their frequencies, 0 where
-    /// there are none.
+    /// there are none. `norms`: of the segment.
     #[inline]
-    pub(super) fn push(&mut self, run: Run) -> &[u32] {
+    pub(super) fn push(&mut self, run: Run, group: &Group, norms: Option<&[u8]>) -> &[u32] {
         let range = self.len..self.len + run.len;
         self.len = range.end;
+        let docs = self.docs.get(range.clone()).unwrap_or_default();
+        if let (Some(first), Some(last)) = (docs.first(), docs.last())
+            && (last - first) as usize >= FAR * docs.len()
+        {
+            group.prefetch(run.segment, docs);
+            if let Some(norms) = norms.filter(|_| run.scored) {
+                docs.iter().for_each(|&doc| prefetch_index(norms, doc as usize));
+            }
+        }
         let freqs = self.freqs.get_mut(range).unwrap_or_default();
         if !run.has_freqs {
             freqs.fill(0);

@@ -8,8 +8,9 @@ use tantivy::postings::TermInfo;
 
 use super::batch::{Batch, Run};
 use super::decode::{BLOCK, Damage, PositionBuffer, Positions, Postings};
-use super::encode::{Encoder, Piece};
+use super::encode::Encoder;
 use super::field::IndexedField;
+use super::piece::Piece;
 use crate::error::{Error, Result};
 use crate::partition::{Group, NO_OUTPUT};
 use crate::source::{Component, Segment};
@@ -84,6 +85,7 @@ impl Dealer {
             let data = data.ok_or(Damage::Short).map_err(damaged(Component::Postings))?;
             let mut postings =
                 Postings::open(data, info.doc_freq, field.record, max_doc).map_err(damaged(Component::Postings))?;
+            let norms = field.norms_of(segment);
             let mut positions = None;
             loop {
                 if self.batch.room().is_none() {
@@ -98,7 +100,7 @@ impl Dealer {
                 if *term_has_freqs.get_or_insert(has_freqs) != has_freqs {
                     return Err(mixed_freqs(segments, segment, &field.name, key));
                 }
-                let freqs = self.batch.push(Run { segment, len, scored, has_freqs, unsorted });
+                let freqs = self.batch.push(Run { segment, len, scored, has_freqs, unsorted }, group, norms);
                 if has_freqs && field.record.has_positions() {
                     let positions = match &mut positions {
                         Some(positions) => positions,
@@ -140,7 +142,7 @@ impl Dealer {
     /// Deals what the batch has, and empties it.
     fn spread(&mut self, group: &Group, field: &IndexedField) {
         let Dealer { batch, positions, outputs, .. } = self;
-        batch.gather(group, |segment| field.norms.get(segment)?.as_ref().map(OwnedBytes::as_slice));
+        batch.gather(group, |segment| field.norms_of(segment));
         let mut postings = batch.postings();
         let mut terms = batch.terms().peekable();
         for (index, run) in batch.runs().iter().enumerate() {

@@ -134,8 +134,13 @@ impl<'a> Postings<'a> {
             self.has_freqs = !self.data.is_empty();
         }
         if self.has_freqs {
-            for slot in room.freqs.iter_mut().take(len) {
-                *slot = read_vint32(&mut self.data)?;
+            let freqs = room.freqs.get_mut(..len).unwrap_or_default();
+            if self.data.len() == len {
+                // A byte each, which ends the list: what most are.
+                read_bytes(self.data, freqs)?;
+                self.data = &[];
+            } else {
+                freqs.iter_mut().try_for_each(|slot| read_vint32(&mut self.data).map(|freq| *slot = freq))?;
             }
         }
         Ok(len)
@@ -236,6 +241,10 @@ impl<'a> Positions<'a> {
             if self.data.is_empty() {
                 return Err(Damage::Positions);
             }
+            if self.data.iter().all(|byte| byte & 0x80 != 0) {
+                buffer.deltas.extend(self.data.iter().map(|byte| u32::from(byte & 0x7f)));
+                self.data = &[];
+            }
             while !self.data.is_empty() {
                 buffer.deltas.push(read_vint32(&mut self.data).map_err(|_| Damage::Positions)?);
             }
@@ -267,6 +276,17 @@ fn read_vint(data: &mut &[u8]) -> Result<u64> {
         }
     }
     Err(Damage::Short)
+}
+
+/// Reads `bytes` as VInts of one byte each.
+#[inline]
+fn read_bytes(bytes: &[u8], numbers: &mut [u32]) -> Result<()> {
+    let ended = bytes.iter().fold(0x80, |ended, byte| ended & byte);
+    for (number, byte) in numbers.iter_mut().zip(bytes) {
+        *number = u32::from(byte & 0x7f);
+    }
+    // One that goes on has no byte left to end with.
+    if ended == 0 { Err(Damage::Short) } else { Ok(()) }
 }
 
 #[inline]

@@ -7,44 +7,10 @@ use bitpacking::{BitPacker, BitPacker4x};
 use tantivy::schema::IndexRecordOption;
 
 use super::decode::BLOCK;
-use super::lists::{Chunks, Lists};
+use super::lists::Chunks;
+use super::piece::{Piece, TermEntry};
 use super::scores::LengthFactors;
 use crate::write::file::write_vint;
-
-/// The terms of one unit for one output.
-#[derive(Default)]
-pub(super) struct Piece {
-    /// Term bytes, one after the other.
-    pub(super) keys: Vec<u8>,
-    /// Per term.
-    pub(super) terms: Vec<TermEntry>,
-    /// Posting lists, one after the other.
-    pub(super) postings: Lists,
-    /// Positions, one after the other.
-    pub(super) positions: Lists,
-    /// Sum of term frequencies; a document without frequency counts one.
-    pub(super) tokens: u64,
-}
-
-impl Piece {
-    /// Empties it and keeps its buffers.
-    pub(super) fn clear(&mut self) {
-        self.keys.clear();
-        self.terms.clear();
-        self.postings.clear();
-        self.positions.clear();
-        self.tokens = 0;
-    }
-}
-
-/// Lengths of what belongs to a term.
-#[derive(Clone, Copy)]
-pub(super) struct TermEntry {
-    pub(super) key_len: u32,
-    pub(super) doc_freq: u32,
-    pub(super) postings_len: u64,
-    pub(super) positions_len: u64,
-}
 
 /// Encodes terms of one output.
 pub(super) struct Encoder {
@@ -184,28 +150,29 @@ impl Encoder {
             self.skip.clear();
         }
         let mut last = self.last;
-        let docs = self.docs.iter().take(self.len);
-        let docs = docs.map(|&doc| doc.wrapping_sub(std::mem::replace(&mut last, doc)));
+        let docs = self.docs.get_mut(..self.len).unwrap_or_default();
+        docs.iter_mut().for_each(|doc| *doc = doc.wrapping_sub(std::mem::replace(&mut last, *doc)));
         write_vints(docs, piece.postings.end());
         if has_freqs {
-            write_small_vints(self.freqs.get(..self.len).unwrap_or_default(), piece.postings.end());
+            write_vints(self.freqs.get(..self.len).unwrap_or_default(), piece.postings.end());
         }
         let positions_start = piece.positions.len();
         if field.record.has_positions() {
             write_vint(self.widths.len() as u64, piece.positions.end());
-            piece.positions.end().extend_from_slice(&self.widths);
-            piece.positions.take(&mut self.delta_blocks);
-            write_small_vints(self.deltas.get(..self.deltas_len).unwrap_or_default(), piece.positions.end());
-            self.widths.clear();
+            if !self.widths.is_empty() {
+                piece.positions.end().extend_from_slice(&self.widths);
+                piece.positions.take(&mut self.delta_blocks);
+                self.widths.clear();
+            }
+            write_vints(self.deltas.get(..self.deltas_len).unwrap_or_default(), piece.positions.end());
             self.deltas_len = 0;
         }
-        piece.keys.extend_from_slice(key);
-        piece.terms.push(TermEntry {
-            key_len: u32::try_from(key.len()).unwrap_or(u32::MAX),
+        let entry = TermEntry {
             doc_freq: self.doc_freq,
             postings_len: (piece.postings.len() - postings_start) as u64,
             positions_len: (piece.positions.len() - positions_start) as u64,
-        });
+        };
+        piece.terms.push(key, entry);
         piece.tokens += if has_freqs { self.tokens } else { u64::from(self.doc_freq) };
         (self.len, self.last, self.tokens) = (0, 0, 0);
         u64::from(std::mem::take(&mut self.doc_freq))
@@ -220,36 +187,44 @@ pub(super) struct Field<'a> {
     pub(super) factors: Option<&'a LengthFactors>,
 }
 
-/// As [`write_vints`], of numbers most of which are below 128: a byte each.
+/// Appends `numbers`, at most a block of them, to `out`.
 #[inline]
-fn write_small_vints(numbers: &[u32], out: &mut Vec<u8>) {
+fn write_vints(numbers: &[u32], out: &mut Vec<u8>) {
     let bits = numbers.iter().fold(0, |bits, number| bits | number);
     if bits < 0x80 {
+        // A byte each: what most are.
         out.extend(numbers.iter().map(|number| number.to_le_bytes()[0] | 0x80));
-    } else {
-        write_vints(numbers.iter().copied(), out);
+        return;
+    }
+    for numbers in numbers.chunks(AT_ONCE) {
+        let mut bytes = [0; 5 * AT_ONCE + 8];
+        let mut len = 0;
+        for &number in numbers {
+            let (vint, vint_len) = vint(number);
+            if let Some(slot) = bytes.get_mut(len..).and_then(<[u8]>::first_chunk_mut) {
+                *slot = vint.to_le_bytes();
+            }
+            len += vint_len;
+        }
+        out.extend_from_slice(bytes.get(..len).unwrap_or_default());
     }
 }
 
-/// Appends `numbers` to `out`: room is made once, and cut where they end.
+/// Numbers that are put together before they are appended.
+const AT_ONCE: usize = 16;
+
+/// The bytes of a VInt, the first one lowest, and how many they are. Without branches: the lengths of gaps between
+/// documents cannot be foreseen.
 #[inline]
-fn write_vints(numbers: impl ExactSizeIterator<Item = u32>, out: &mut Vec<u8>) {
-    let start = out.len();
-    out.resize(start + 5 * numbers.len(), 0);
-    let mut len = start;
-    let mut slots = out.get_mut(start..).unwrap_or_default().iter_mut();
-    let mut put = |byte: u8| {
-        if let Some(slot) = slots.next() {
-            *slot = byte;
-            len += 1;
-        }
-    };
-    for mut number in numbers {
-        while number >= 0x80 {
-            put(number.to_le_bytes()[0] & 0x7f);
-            number >>= 7;
-        }
-        put(number.to_le_bytes()[0] | 0x80);
-    }
-    out.truncate(len);
+fn vint(number: u32) -> (u64, usize) {
+    let wide = u64::from(number);
+    let sevens = wide & 0x7f
+        | (wide & 0x7f << 7) << 1
+        | (wide & 0x7f << 14) << 2
+        | (wide & 0x7f << 21) << 3
+        | (wide & 0x7f << 28) << 4;
+    let bits = u32::BITS - (number | 1).leading_zeros();
+    let len = bits.div_ceil(7);
+    // The last byte says that it is the last.
+    (sevens | 0x80 << (8 * (len - 1)), len as usize)
 }

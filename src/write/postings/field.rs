@@ -77,6 +77,12 @@ impl IndexedField {
         Ok(opened)
     }
 
+    /// A byte per document of `segment`, if the field has norms.
+    #[inline]
+    pub(super) fn norms_of(&self, segment: usize) -> Option<&[u8]> {
+        self.norms.get(segment)?.as_ref().map(OwnedBytes::as_slice)
+    }
+
     pub(super) fn of_output(&self, output: usize) -> FieldOfOutput<'_> {
         FieldOfOutput { record: self.record, factors: self.factors.get(output) }
     }

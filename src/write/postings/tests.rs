@@ -12,8 +12,9 @@ use tantivy::termdict::TermDictionary;
 use tantivy_common::CountingWriter;
 
 use super::decode::{BLOCK, Damage, PositionBuffer, Positions, Postings, Room};
-use super::encode::{Encoder, Field, Piece, TermEntry};
+use super::encode::{Encoder, Field};
 use super::lists::Lists;
+use super::piece::{Piece, TermEntry};
 use super::scores::LengthFactors;
 
 /// Per term: whether it has frequencies, and per document its position deltas.
@@ -64,7 +65,7 @@ fn with_tantivy(terms: &Terms, record: IndexRecordOption, norms: Option<&[u8]>, 
 }
 
 struct Ours {
-    terms: Vec<TermEntry>,
+    terms: Vec<(Vec<u8>, TermEntry)>,
     postings: Vec<u8>,
     positions: Vec<u8>,
 }
@@ -91,6 +92,7 @@ fn with_ours(terms: &Terms, field: &Field<'_>, norms: Option<&[u8]>) -> Ours {
         lists.write_to(&mut bytes).unwrap();
         bytes
     };
+    let terms = terms.iter().map(|(term, entry)| (term.to_vec(), entry)).collect();
     Ours { terms, postings: bytes(postings), positions: bytes(positions) }
 }
 
@@ -108,10 +110,12 @@ fn check(terms: &Terms, record: IndexRecordOption, norms: Option<&[u8]>, max_doc
 
     let mut infos = tantivy.dictionary.stream().unwrap();
     let mut entries = ours.terms.iter();
+    assert_eq!(ours.terms.len(), terms.len());
     for (term, (has_freqs, docs)) in terms {
         assert!(infos.advance());
-        let (info, entry) = (infos.value(), entries.next().unwrap());
+        let (info, (our_term, entry)) = (infos.value(), entries.next().unwrap());
         assert_eq!((infos.key(), info.doc_freq), (term.as_slice(), entry.doc_freq));
+        assert_eq!(our_term, term);
         assert_eq!(info.postings_range.len() as u64, entry.postings_len);
         assert_eq!(info.positions_range.len() as u64, entry.positions_len);
 
@@ -185,7 +189,7 @@ proptest! {
         cut in any::<prop::sample::Index>(),
     ) {
         let piece = with_ours(&terms, &Field { record, factors: None }, None);
-        for (bytes, doc_freq) in [(&piece.postings, piece.terms[0].doc_freq), (&piece.postings, u32::MAX)] {
+        for (bytes, doc_freq) in [(&piece.postings, piece.terms[0].1.doc_freq), (&piece.postings, u32::MAX)] {
             let mut bytes = bytes.clone();
             let index = at.index(bytes.len());
             bytes[index] = byte;

@@ -7,8 +7,8 @@ use tantivy::schema::{Field, IndexRecordOption};
 
 use super::appender::Appender;
 use super::deal::Dealer;
-use super::encode::Piece;
 use super::field::IndexedField;
+use super::piece::Piece;
 use super::terms::{MergedTerms, TermRange};
 use super::totals;
 use super::units;

@@ -78,20 +78,19 @@ proptest! {
         let files = InMemory::default();
         let mut ours = StoreWriter::create(&files, 0, "s").unwrap();
         let (mut cutter, mut packer) = (BlockCutter::new(block_size), BlockCompressor::new(compressor));
-        let (mut full, mut packed) = (Blocks::default(), Blocks::default());
+        let mut packed = Blocks::default();
         for some in docs.chunks(3) {
             some.iter().for_each(|doc| theirs.store_bytes(doc).unwrap());
-            cutter.cut(some.iter(), &mut full).unwrap();
+            cutter.cut(some.iter()).unwrap();
             // Now and then, so that there are none, one or several blocks at once.
             if some[0].len() % 3 == 0 {
-                full.compress(&mut packer, &mut packed).unwrap();
+                cutter.take_full(Blocks::default).compress(&mut packer, &mut packed).unwrap();
                 ours.write(&packed).unwrap();
-                [&mut full, &mut packed].into_iter().for_each(Blocks::clear);
+                packed.clear();
             }
         }
         theirs.close().unwrap();
-        cutter.finish(&mut full).unwrap();
-        full.compress(&mut packer, &mut packed).unwrap();
+        cutter.finish().unwrap().compress(&mut packer, &mut packed).unwrap();
         ours.write(&packed).unwrap();
         let (written, num_docs) = ours.finish(packer.id()).unwrap();
         prop_assert_eq!(num_docs as usize, docs.len());

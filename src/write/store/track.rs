@@ -2,6 +2,8 @@
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
+use std::ops::Range;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crossbeam::queue::SegQueue;
@@ -32,8 +34,9 @@ pub(in crate::write) struct StoreTrack<'a> {
     /// What threads lay down when they have done a unit, for the next one to take up.
     readers: SegQueue<BlockReader>,
     compressors: SegQueue<BlockCompressor>,
-    /// Pieces and blocks that were passed on, to be filled again.
-    spare: SegQueue<Piece>,
+    /// What was passed on, to be filled again: documents of pieces, blocks of units, blocks of outputs.
+    spare_docs: SegQueue<Vec<Range<usize>>>,
+    spare_rooms: SegQueue<Vec<u8>>,
     spare_blocks: SegQueue<Blocks>,
     progress: &'a dyn Progress,
     blocks_decoded: AtomicU64,
@@ -46,12 +49,19 @@ struct Unit {
 }
 
 /// Documents of one unit for one output.
-#[derive(Default)]
 struct Piece {
     unit: usize,
     segment: usize,
-    docs: Vec<u8>,
-    lens: Vec<usize>,
+    /// The blocks of the unit, which all its pieces share.
+    blocks: Arc<Vec<u8>>,
+    /// Where in them the documents are.
+    docs: Vec<Range<usize>>,
+}
+
+impl Piece {
+    fn docs(&self) -> impl Iterator<Item = &[u8]> {
+        self.docs.iter().map(|doc| self.blocks.get(doc.clone()).unwrap_or_default())
+    }
 }
 
 impl<'a> StoreTrack<'a> {
@@ -102,7 +112,8 @@ impl<'a> StoreTrack<'a> {
             writers,
             readers: SegQueue::new(),
             compressors: SegQueue::new(),
-            spare: SegQueue::new(),
+            spare_docs: SegQueue::new(),
+            spare_rooms: SegQueue::new(),
             spare_blocks: SegQueue::new(),
             progress,
             blocks_decoded: AtomicU64::new(0),
@@ -112,9 +123,8 @@ impl<'a> StoreTrack<'a> {
     /// Closes the files; one per output, after all units.
     pub(in crate::write) fn finish(self) -> Result<Vec<WrittenFile>> {
         let mut compressor = BlockCompressor::new(self.compressor);
-        let finish = |(mut cutter, mut writer): (Cutter<'_>, Writer)| {
-            let (mut last, mut packed) = (Blocks::default(), Blocks::default());
-            cutter.blocks.finish(&mut last)?;
+        let finish = |(cutter, mut writer): (Cutter<'_>, Writer)| {
+            let (last, mut packed) = (cutter.blocks.finish()?, Blocks::default());
             last.compress(&mut compressor, &mut packed).map_err(Error::io("compress", "a doc store"))?;
             writer.store.write(&packed)?;
             writer.finish(compressor.id())
@@ -132,34 +142,42 @@ impl<'a> StoreTrack<'a> {
         let Some(segment) = self.segments.get(unit.segment) else { return Ok(Vec::new()) };
         let store = segment.store();
         let body = segment.body(Component::Store);
-        let spare = || Piece { unit: number, segment: unit.segment, ..self.spare.pop().unwrap_or_default() };
-        let mut pieces: Vec<Piece> = self.group.outputs.iter().map(|_| spare()).collect();
+        let spare = |_| self.spare_docs.pop().unwrap_or_default();
+        let mut dealt: Vec<Vec<Range<usize>>> = self.group.outputs.iter().map(spare).collect();
+        let (mut room, mut start) = (self.spare_rooms.pop().unwrap_or_default(), 0);
         let mut bytes = 0;
         for addr in &unit.blocks {
             let damaged = |problem: String| {
                 Error::corrupt(segment.file(Component::Store), format!("documents {:?}: {problem}", addr.docs))
             };
             let compressed = body.get(addr.bytes.clone()).unwrap_or(&[]);
-            let block = reader.decompress(store.codec, compressed).map_err(damaged)?;
+            let end = start + reader.decompress_to(store.codec, compressed, &mut room, start).map_err(damaged)?;
             bytes += addr.bytes.len() as u64;
+            let mut own = Vec::new();
+            let block = room.get(start..end).unwrap_or_default();
             let docs = Documents::open(block, addr.docs.len()).map_err(damaged)?;
             for (index, doc) in addr.docs.clone().enumerate() {
                 let Some((output, _)) = self.group.lookup(unit.segment, doc) else { continue };
-                let Some(piece) = pieces.get_mut(output) else { continue };
+                let Some(dealt) = dealt.get_mut(output) else { continue };
                 let stored =
-                    docs.get(index).ok_or_else(|| damaged(format!("document {doc} lies outside its block")))?;
-                let start = piece.docs.len();
-                piece.docs.extend_from_slice(stored);
-                piece.lens.push(stored.len());
+                    docs.range(index).ok_or_else(|| damaged(format!("document {doc} lies outside its block")))?;
+                let stored = start + stored.start..start + stored.end;
                 if store.version == 1 {
-                    let stored = piece.docs.get_mut(start..).unwrap_or_default();
-                    dates::to_nanoseconds(stored).map_err(|problem| damaged(format!("document {doc}: {problem}")))?;
+                    own.push((doc, stored.clone()));
                 }
+                dealt.push(stored);
             }
+            for (doc, stored) in own {
+                let stored = room.get_mut(stored).unwrap_or_default();
+                dates::to_nanoseconds(stored).map_err(|problem| damaged(format!("document {doc}: {problem}")))?;
+            }
+            start = end;
         }
         self.blocks_decoded.fetch_add(unit.blocks.len() as u64, Ordering::Relaxed);
         self.progress.advance(Stage::Write, Work::bytes(bytes));
-        Ok(pieces)
+        let blocks = Arc::new(room);
+        let piece = |docs| Piece { unit: number, segment: unit.segment, blocks: Arc::clone(&blocks), docs };
+        Ok(dealt.into_iter().map(piece).collect())
     }
 }
 
@@ -180,26 +198,26 @@ impl Track for StoreTrack<'_> {
 
         // Of this unit, and of later ones that waited for it.
         let cut = RefCell::new(Vec::new());
-        self.cutters.deliver(number, pieces, |output, cutter, mut piece| {
-            let mut blocks = self.spare_blocks.pop().unwrap_or_default();
-            cutter.append(&piece, &mut blocks)?;
-            cut.borrow_mut().push((output, piece.unit, blocks));
-            // Enough for two units; more would only take room.
-            if self.spare.len() < 2 * self.group.outputs.len() {
-                piece.docs.clear();
-                piece.lens.clear();
-                self.spare.push(piece);
-            }
+        self.cutters.deliver(number, pieces, |output, cutter, piece| {
+            cutter.append(&piece)?;
+            let full = cutter.blocks.take_full(|| self.spare_blocks.pop().unwrap_or_default());
+            cut.borrow_mut().push((output, piece.unit, full));
+            self.give_back_piece(piece);
             Ok(())
         })?;
         let mut compressor = self.compressors.pop().unwrap_or_else(|| BlockCompressor::new(self.compressor));
         for (output, unit, blocks) in cut.into_inner() {
-            let mut packed = self.spare_blocks.pop().unwrap_or_default();
-            blocks.compress(&mut compressor, &mut packed).map_err(Error::io("compress", "a doc store"))?;
-            self.give_back(blocks);
+            let mut packed = Blocks::default();
+            if !blocks.is_empty() {
+                packed = self.spare_blocks.pop().unwrap_or_default();
+                blocks.compress(&mut compressor, &mut packed).map_err(Error::io("compress", "a doc store"))?;
+                self.give_back(blocks);
+            }
             self.writers.deliver_to(output, unit, packed, |writer, packed| {
                 writer.store.write(&packed)?;
-                self.give_back(packed);
+                if !packed.is_empty() {
+                    self.give_back(packed);
+                }
                 Ok(())
             })?;
         }
@@ -208,7 +226,22 @@ impl Track for StoreTrack<'_> {
     }
 }
 
+// Enough is kept for two units; more would only take room.
 impl StoreTrack<'_> {
+    fn give_back_piece(&self, piece: Piece) {
+        let Piece { blocks, mut docs, .. } = piece;
+        if self.spare_docs.len() < 2 * self.group.outputs.len() {
+            docs.clear();
+            self.spare_docs.push(docs);
+        }
+        // The last piece of a unit has its blocks to give.
+        if let Some(room) = Arc::into_inner(blocks)
+            && self.spare_rooms.len() < 2
+        {
+            self.spare_rooms.push(room);
+        }
+    }
+
     fn give_back(&self, mut blocks: Blocks) {
         if self.spare_blocks.len() < 2 * self.group.outputs.len() {
             blocks.clear();
@@ -225,13 +258,10 @@ struct Cutter<'a> {
 }
 
 impl Cutter<'_> {
-    fn append(&mut self, piece: &Piece, full: &mut Blocks) -> Result<()> {
-        let Some(order) = &mut self.order else {
-            let mut docs = piece.docs.as_slice();
-            return self.blocks.cut(piece.lens.iter().map(|&len| docs.split_off(..len).unwrap_or(&[])), full);
-        };
+    fn append(&mut self, piece: &Piece) -> Result<()> {
+        let Some(order) = &mut self.order else { return self.blocks.cut(piece.docs()) };
         order.queue(piece);
-        self.blocks.cut(std::iter::from_fn(|| order.next()), full)
+        self.blocks.cut(std::iter::from_fn(|| order.next()))
     }
 }
 
@@ -265,9 +295,8 @@ impl<'a> MergeOrder<'a> {
     }
 
     fn queue(&mut self, piece: &Piece) {
-        let mut docs = piece.docs.as_slice();
         if let Some(waiting) = self.waiting.get_mut(piece.segment) {
-            waiting.extend(piece.lens.iter().map(|&len| docs.split_off(..len).unwrap_or(&[]).to_vec()));
+            waiting.extend(piece.docs().map(<[u8]>::to_vec));
         }
     }
 

@@ -26,6 +26,10 @@ pub(super) struct Blocks {
 }
 
 impl Blocks {
+    pub(super) fn is_empty(&self) -> bool {
+        self.lens.is_empty()
+    }
+
     /// Empties it and keeps its buffers.
     pub(super) fn clear(&mut self) {
         self.bytes.clear();
@@ -47,52 +51,62 @@ impl Blocks {
 /// Cuts the documents of one output into blocks.
 pub(super) struct BlockCutter {
     block_size: usize,
-    /// The open block.
-    open: Vec<u8>,
+    /// Full blocks, and behind them the bytes of the open one.
+    blocks: Blocks,
+    /// Where the open block begins.
+    open: usize,
     /// Where its documents start.
     starts: Vec<u32>,
 }
 
 impl BlockCutter {
     pub(super) fn new(block_size: usize) -> BlockCutter {
-        BlockCutter { block_size, open: Vec::new(), starts: Vec::new() }
+        BlockCutter { block_size, blocks: Blocks::default(), open: 0, starts: Vec::new() }
     }
 
-    /// Adds the next documents. The blocks that they fill go to `full`.
-    pub(super) fn cut<D: AsRef<[u8]>>(&mut self, docs: impl Iterator<Item = D>, full: &mut Blocks) -> Result<()> {
-        // The open block grows where full ones will be wanted.
-        let mut start = full.bytes.len();
-        full.bytes.append(&mut self.open);
+    /// Adds the next documents.
+    pub(super) fn cut<D: AsRef<[u8]>>(&mut self, docs: impl Iterator<Item = D>) -> Result<()> {
         for doc in docs {
-            let offset = u32::try_from(full.bytes.len() - start).map_err(|_| {
+            let offset = u32::try_from(self.blocks.bytes.len() - self.open).map_err(|_| {
                 Error::Usage("a block of the doc store exceeds 4 GiB; its block size setting is too large".to_owned())
             })?;
             self.starts.push(offset);
-            full.bytes.extend_from_slice(doc.as_ref());
+            self.blocks.bytes.extend_from_slice(doc.as_ref());
             // tantivy counts 8 bytes a document here (`src/store/writer.rs`); so do we, for equal blocks.
-            if full.bytes.len() - start + self.starts.len() * 8 > self.block_size {
-                self.close(start, full)?;
-                start = full.bytes.len();
+            if self.blocks.bytes.len() - self.open + self.starts.len() * 8 > self.block_size {
+                self.close()?;
             }
         }
-        self.open.extend_from_slice(full.bytes.get(start..).unwrap_or_default());
-        full.bytes.truncate(start);
         Ok(())
     }
 
-    /// Ends the open block, if it has a document.
-    pub(super) fn finish(&mut self, full: &mut Blocks) -> Result<()> {
-        let start = full.bytes.len();
-        full.bytes.append(&mut self.open);
-        if self.starts.is_empty() { Ok(()) } else { self.close(start, full) }
+    /// The blocks that are full. `spare`: empty, for those that follow; it is asked for only where there are some.
+    pub(super) fn take_full(&mut self, spare: impl FnOnce() -> Blocks) -> Blocks {
+        if self.blocks.is_empty() {
+            return Blocks::default();
+        }
+        let mut next = spare();
+        next.bytes.extend_from_slice(self.blocks.bytes.get(self.open..).unwrap_or_default());
+        let mut full = std::mem::replace(&mut self.blocks, next);
+        full.bytes.truncate(std::mem::take(&mut self.open));
+        full
     }
 
-    /// What `full` has from `start` on is a block.
-    fn close(&mut self, start: usize, full: &mut Blocks) -> Result<()> {
+    /// Ends the open block, if it has a document, and gives what was not taken.
+    pub(super) fn finish(mut self) -> Result<Blocks> {
+        if !self.starts.is_empty() {
+            self.close()?;
+        }
+        Ok(self.blocks)
+    }
+
+    fn close(&mut self) -> Result<()> {
+        let Blocks { bytes, lens } = &mut self.blocks;
         let docs = u32::try_from(self.starts.len()).map_err(|_| Error::defect("a block of 2^32 documents"))?;
-        self.starts.iter().for_each(|start| full.bytes.extend_from_slice(&start.to_le_bytes()));
-        full.bytes.extend_from_slice(&docs.to_le_bytes());
-        full.lens.push((docs, full.bytes.len() - start));
+        self.starts.iter().for_each(|start| bytes.extend_from_slice(&start.to_le_bytes()));
+        bytes.extend_from_slice(&docs.to_le_bytes());
+        lens.push((docs, bytes.len() - self.open));
+        self.open = bytes.len();
         self.starts.clear();
         Ok(())
     }
