@@ -3,8 +3,11 @@
 //! This is what sidecars of children are made from, and all that routing needs of a document. Memory: 4 bytes per
 //! document that was read, 2 bits more where some have no hash; nothing for a mapped one.
 
+use std::sync::Arc;
+
 use super::keys::{Compared, KeyFields, KeyReading, KeySpec, read_keys};
 use crate::error::Result;
+use crate::huge::Entries;
 use crate::progress::{Cancel, Progress, Stage, Work};
 use crate::route::{HashFunction, RoutingHash};
 use crate::source::{HashState, HashStates, HashedBy, Segment, Sidecar, Source, guard};
@@ -24,7 +27,11 @@ pub struct SegmentHashes(Origin);
 
 #[derive(Clone, Debug)]
 enum Origin {
-    Keys { hashes: Vec<RoutingHash>, states: HashStates },
+    /// Little endian. Maps of their own, which the system gets back whole when children's sidecars have been written.
+    Keys {
+        hashes: Arc<Entries<4>>,
+        states: HashStates,
+    },
     Sidecar(Sidecar),
 }
 
@@ -32,7 +39,9 @@ impl SegmentHashes {
     /// `hashes` by document; 0 where `states` says that there is none.
     #[must_use]
     pub fn new(hashes: Vec<RoutingHash>, states: HashStates) -> SegmentHashes {
-        SegmentHashes(Origin::Keys { hashes, states })
+        let mut entries = Entries::filled(hashes.len(), 0);
+        entries.as_mut_slice().iter_mut().zip(hashes).for_each(|(entry, hash)| *entry = hash.to_le_bytes());
+        SegmentHashes(Origin::Keys { hashes: Arc::new(entries), states })
     }
 
     pub(crate) fn mapped(sidecar: Sidecar) -> SegmentHashes {
@@ -63,8 +72,8 @@ impl SegmentHashes {
         match &self.0 {
             Origin::Sidecar(sidecar) => sidecar.hashes(first, to),
             Origin::Keys { hashes, .. } => {
-                let from = hashes.get(first as usize..).unwrap_or_default();
-                to.iter_mut().zip(from).for_each(|(to, from)| *to = *from);
+                let from = hashes.as_slice().get(first as usize..).unwrap_or_default();
+                to.iter_mut().zip(from).for_each(|(to, from)| *to = RoutingHash::from_le_bytes(*from));
             }
         }
     }

@@ -15,7 +15,8 @@ use super::output::{ChildFiles, OutputFile, WrittenFile};
 use crate::error::{Error, Result};
 use crate::source::FOOTER_MAGIC;
 
-const BUFFER: usize = 64 * 1024;
+/// Large writes cost the system less per page.
+const BUFFER: usize = 256 * 1024;
 
 /// One file of a child segment.
 pub(super) struct FileWriter {

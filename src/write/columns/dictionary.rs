@@ -99,8 +99,8 @@ fn places(segments: usize, parts: &[Part<'_>]) -> Vec<Option<usize>> {
 struct Ordinals {
     /// Per segment of the group, the index among the parts.
     place: Vec<Option<usize>>,
-    /// Per part, its ordinals among all merged terms; empty where they are the same.
-    merged: Vec<Vec<u32>>,
+    /// Per part, its ordinals among all merged terms; `None` where they are the same.
+    merged: Option<Vec<Owners>>,
     /// Per output, the merged terms it has.
     kept: Vec<RankedSet>,
 }
@@ -117,15 +117,15 @@ impl Ordinals {
         let kept = self.kept.get(output);
         rows.positions(output).read(move |segment, positions, batch| {
             let Some(index) = self.place.get(segment).copied().flatten() else { return };
-            let (Some(part), Some(merged), Some(kept)) = (parts.get(index), self.merged.get(index), kept) else {
-                return;
-            };
+            let (Some(part), Some(kept)) = (parts.get(index), kept) else { return };
+            let merged = self.merged.as_ref().and_then(|merged| merged.get(index));
             reads.values.set(reads.values.get() + positions.len() as u64);
             look_up(&part.terms.ords().values, positions, batch);
             for ordinal in batch {
                 // Checked against the dictionary when terms were marked.
                 let narrow = u32::try_from(*ordinal).unwrap_or(u32::MAX);
-                *ordinal = u64::from(kept.rank(merged.get(narrow as usize).copied().unwrap_or(narrow)));
+                let number = merged.and_then(|merged| merged.number_of(narrow)).unwrap_or(narrow);
+                *ordinal = u64::from(kept.rank(number));
             }
         })
     }
@@ -200,7 +200,7 @@ fn write_dictionaries(
         }
     }
     // With one segment terms keep their ordinals.
-    let merged = used.into_iter().map(|owners| if several { owners.into_numbers() } else { Vec::new() }).collect();
+    let merged = several.then_some(used);
     let lens = (files.iter().enumerate()).map(|(output, file)| unit.is_in(output).then(|| file.column_len())).collect();
     Ok((Ordinals { place, merged, kept: kept.into_iter().map(OrdinalSet::ranked).collect() }, lens))
 }

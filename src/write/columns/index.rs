@@ -16,7 +16,8 @@ use std::io::{self, Write};
 use tantivy::columnar::Cardinality;
 
 use super::super::file::{FileWriter, write_vint};
-use super::rows::{Rows, Survey};
+use super::rows::Rows;
+use super::survey::Survey;
 use super::values;
 use crate::error::{Error, Result};
 use crate::progress::Cancel;

@@ -14,7 +14,8 @@
 //! | `container` | the file: columns, and the table that finds them |
 //! | `union` | which columns there are |
 //! | `column` | a source segment's column, opened and checked |
-//! | `rows` | which values go to which row of which output |
+//! | `rows`, `positions` | which values go to which row of which output, one by one and in batches |
+//! | `survey` | how many they are |
 //! | `index` | the column index: rows with values |
 //! | `values` | 64-bit words: choice of codec |
 //! | `numeric`, `dictionary`, `addresses` | the three kinds of columns |
@@ -37,7 +38,9 @@ pub(in crate::write) mod fixture;
 mod index;
 mod merge;
 mod numeric;
+mod positions;
 mod rows;
+mod survey;
 mod table;
 mod terms;
 #[cfg(test)]
@@ -54,7 +57,8 @@ use tantivy::columnar::ColumnType;
 use self::column::SourceColumn;
 use self::container::ColumnarFile;
 use self::numeric::Numbers;
-use self::rows::{Rows, Shares, Survey};
+use self::rows::Rows;
+use self::survey::{Shares, Survey};
 use self::union::{Category, Union, readable};
 use super::output::{ChildFiles, WrittenFile};
 use crate::error::{Error, Result};

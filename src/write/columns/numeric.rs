@@ -14,7 +14,8 @@ use std::sync::Arc;
 use tantivy::columnar::{ColumnType, ColumnValues, MonotonicallyMappableToU64};
 
 use super::column::{SourceColumn, look_up};
-use super::rows::{Rows, Survey};
+use super::rows::Rows;
+use super::survey::Survey;
 use super::union::{Union, readable};
 use crate::error::{Error, Result};
 

@@ -7,18 +7,15 @@
 //!
 //! A column that few rows have is dealt once, from the source's side, and kept (16 bytes a row): indexes with thousands
 //! of dynamic columns would otherwise be walked, all rows, for each of them, pass after pass. The others are looked up
-//! row by row. What is kept is at most 1 byte per document, or 16 MiB. Of a column that every row has, documents are
-//! counted once for all columns ([`Shares`]).
+//! row by row. What is kept is at most 1 byte per document, or 16 MiB.
 
 use std::ops::Range;
 
+use tantivy::columnar::ColumnIndex;
 use tantivy::columnar::column_index::MultiValueIndex;
-use tantivy::columnar::{Cardinality, ColumnIndex};
 
-use super::union;
-use crate::error::{Error, Result};
+use super::positions::Positions;
 use crate::partition::{Group, RowAddr};
-use crate::source::Source;
 
 /// A row of an output that has values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,7 +39,7 @@ impl Entry {
 pub(super) struct Rows<'a> {
     group: &'a Group,
     /// Per segment of the group.
-    indexes: Vec<Option<&'a ColumnIndex>>,
+    pub(super) indexes: Vec<Option<&'a ColumnIndex>>,
     /// Per output, if the column is sparse.
     dealt: Option<Vec<Vec<Entry>>>,
 }
@@ -74,43 +71,7 @@ impl<'a> Rows<'a> {
 
     /// Where the values of `output` stand, in order.
     pub(super) fn positions(&self, output: usize) -> Positions<impl Iterator<Item = Entry> + '_> {
-        Positions { entries: self.entries(output), pending: None, batch: Vec::new() }
-    }
-
-    /// Whether every row of the segments that have the column has one value.
-    fn are_full(&self) -> bool {
-        self.indexes.iter().flatten().all(|index| matches!(index, ColumnIndex::Full))
-    }
-
-    /// Counts the rows and values of `output`. `check` sees every entry first, unless all rows have one value; entries
-    /// that run backwards or beyond the column's values must fail there.
-    pub(super) fn survey(
-        &self,
-        output: usize,
-        shares: &Shares,
-        mut check: impl FnMut(Entry) -> Result<()>,
-    ) -> Result<Survey> {
-        if self.are_full() {
-            let docs = shares.docs.get(output).map_or(&[][..], Vec::as_slice).iter().zip(&self.indexes);
-            let segments: Vec<u64> = docs.map(|(&docs, index)| if index.is_some() { docs } else { 0 }).collect();
-            let values = segments.iter().sum();
-            // An output has no more documents than fit.
-            let rows = u32::try_from(values).unwrap_or(u32::MAX);
-            return Ok(Survey { rows, values, several: false, segments });
-        }
-        let mut survey = Survey { segments: vec![0; self.indexes.len()], ..Survey::default() };
-        self.entries(output).try_for_each(|entry| {
-            check(entry)?;
-            let values = entry.end.saturating_sub(entry.start);
-            survey.rows += 1;
-            survey.values += u64::from(values);
-            survey.several |= values > 1;
-            if let Some(count) = survey.segments.get_mut(entry.segment as usize) {
-                *count += u64::from(values);
-            }
-            Ok::<_, Error>(())
-        })?;
-        Ok(survey)
+        Positions::of(self.entries(output))
     }
 }
 
@@ -135,97 +96,6 @@ impl<R: Iterator<Item = (u32, RowAddr)>> Iterator for Entries<'_, R> {
                 entry(doc, segment, values)
             }),
         }
-    }
-}
-
-/// Where values stand, a batch at a time.
-pub(super) struct Positions<E> {
-    entries: E,
-    /// The entry that did not belong to the batch before.
-    pending: Option<Entry>,
-    batch: Vec<u32>,
-}
-
-/// Values that a batch has, those of its last row apart.
-const BATCH: usize = 1_024;
-
-impl<E: Iterator<Item = Entry>> Positions<E> {
-    /// The next batch: a segment, and positions in its column.
-    #[inline]
-    pub(super) fn next(&mut self) -> Option<(usize, &[u32])> {
-        let first = self.pending.take().or_else(|| self.entries.next())?;
-        self.batch.clear();
-        self.batch.extend(first.values());
-        while self.batch.len() < BATCH {
-            match self.entries.next() {
-                Some(entry) if entry.segment == first.segment => self.batch.extend(entry.values()),
-                other => {
-                    self.pending = other;
-                    break;
-                }
-            }
-        }
-        Some((first.segment as usize, &self.batch))
-    }
-
-    /// The values at these positions. `read`: appends those of one batch.
-    pub(super) fn read(self, read: impl FnMut(usize, &[u32], &mut Vec<u64>)) -> impl Iterator<Item = u64> {
-        Values { positions: self, read, batch: Vec::new(), given: 0 }
-    }
-}
-
-/// Values, read a batch at a time.
-struct Values<E, F> {
-    positions: Positions<E>,
-    read: F,
-    batch: Vec<u64>,
-    given: usize,
-}
-
-impl<E: Iterator<Item = Entry>, F: FnMut(usize, &[u32], &mut Vec<u64>)> Iterator for Values<E, F> {
-    type Item = u64;
-
-    #[inline]
-    fn next(&mut self) -> Option<u64> {
-        loop {
-            if let Some(value) = self.batch.get(self.given) {
-                self.given += 1;
-                return Some(*value);
-            }
-            let (segment, positions) = self.positions.next()?;
-            self.given = 0;
-            self.batch.clear();
-            (self.read)(segment, positions, &mut self.batch);
-        }
-    }
-}
-
-/// How many documents each output gets from each segment.
-pub(super) struct Shares {
-    /// By output, then by segment of the group.
-    docs: Vec<Vec<u64>>,
-    /// By segment: whether all its documents go to some output.
-    pub(super) whole: Vec<bool>,
-}
-
-impl Shares {
-    pub(super) fn of(source: &Source, group: &Group) -> Shares {
-        let mut docs = vec![vec![0u64; group.segments.len()]; group.outputs.len()];
-        let mut whole = Vec::with_capacity(group.segments.len());
-        for (index, segment) in union::segments(source, group).enumerate() {
-            let mut all = true;
-            for doc in 0..segment.max_doc() {
-                let Some((output, _)) = group.lookup(index, doc) else {
-                    all = false;
-                    continue;
-                };
-                if let Some(docs) = docs.get_mut(output).and_then(|docs| docs.get_mut(index)) {
-                    *docs += 1;
-                }
-            }
-            whole.push(all);
-        }
-        Shares { docs, whole }
     }
 }
 
@@ -280,42 +150,6 @@ fn deal(group: &Group, indexes: &[Option<&ColumnIndex>]) -> Vec<Vec<Entry>> {
         }
     }
     dealt
-}
-
-/// What an output gets of a column.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Survey {
-    /// Rows with values.
-    pub(super) rows: u32,
-    /// Values.
-    pub(super) values: u64,
-    /// Whether some row has more than one.
-    several: bool,
-    /// Values by segment of the group.
-    segments: Vec<u64>,
-}
-
-impl Survey {
-    /// Values that the output gets from `segment`.
-    pub(super) fn values_of(&self, segment: usize) -> u64 {
-        self.segments.get(segment).copied().unwrap_or(0)
-    }
-
-    /// Whether the output gets a value from `segment`.
-    pub(super) fn draws_from(&self, segment: usize) -> bool {
-        self.values_of(segment) > 0
-    }
-
-    /// The narrowest cardinality that fits.
-    pub(super) fn cardinality(&self, num_docs: u32) -> Cardinality {
-        if self.several {
-            Cardinality::Multivalued
-        } else if self.rows < num_docs {
-            Cardinality::Optional
-        } else {
-            Cardinality::Full
-        }
-    }
 }
 
 #[cfg(test)]

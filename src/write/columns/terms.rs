@@ -1,5 +1,7 @@
 //! Sets of term ordinals, with ranks; which outputs use which terms.
 
+use crate::huge::Entries;
+
 /// No output uses the term.
 const NOBODY: u32 = u32::MAX;
 /// Several do: see [`Owners::shared`].
@@ -7,9 +9,11 @@ const SHARED: u32 = u32::MAX - 1;
 
 /// Which outputs use each term of a dictionary, and when that was asked, the term's number among all merged terms. Of ids
 /// each has one output, so one number stands for many bits; and the number takes the place of the output.
+///
+/// As many as all terms of a dictionary: a map of its own, which the system gets back when the column is written.
 pub(super) struct Owners {
-    /// By ordinal.
-    entries: Vec<u32>,
+    /// By ordinal, little endian.
+    entries: Entries<4>,
     /// By output: the terms that it shares.
     shared: Vec<OrdinalSet>,
 }
@@ -17,21 +21,21 @@ pub(super) struct Owners {
 impl Owners {
     /// Nobody uses any of so many terms.
     pub(super) fn of(num_terms: u32) -> Owners {
-        Owners { entries: vec![NOBODY; num_terms as usize], shared: Vec::new() }
+        Owners { entries: Entries::filled(num_terms as usize, u8::MAX), shared: Vec::new() }
     }
 
     /// `output` uses this term; whether there is such a term.
     #[inline]
     pub(super) fn add(&mut self, ordinal: u64, output: usize) -> bool {
-        let slot = usize::try_from(ordinal).ok().and_then(|index| self.entries.get_mut(index));
+        let slot = usize::try_from(ordinal).ok().and_then(|index| self.entries.as_mut_slice().get_mut(index));
         let (Some(entry), Ok(ordinal)) = (slot, u32::try_from(ordinal)) else { return false };
         // There are never so many outputs.
         let number = u32::try_from(output).unwrap_or(SHARED);
-        match *entry {
-            NOBODY => *entry = number,
+        match u32::from_le_bytes(*entry) {
+            NOBODY => *entry = number.to_le_bytes(),
             before if before == number => {}
             before => {
-                *entry = SHARED;
+                *entry = SHARED.to_le_bytes();
                 if before != SHARED {
                     self.share(before as usize, ordinal);
                 }
@@ -51,25 +55,27 @@ impl Owners {
     /// Appends the outputs that use a term to `outputs`, ascending.
     #[inline]
     pub(super) fn of_term(&self, ordinal: u32, outputs: &mut Vec<usize>) {
-        match self.entries.get(ordinal as usize) {
-            None | Some(&NOBODY) => {}
-            Some(&SHARED) => {
+        match self.entries.as_slice().get(ordinal as usize).map(|entry| u32::from_le_bytes(*entry)) {
+            None | Some(NOBODY) => {}
+            Some(SHARED) => {
                 let shared = self.shared.iter().enumerate().filter(|(_, set)| set.contains(ordinal));
                 outputs.extend(shared.map(|(output, _)| output));
             }
-            Some(&output) => outputs.push(output as usize),
+            Some(output) => outputs.push(output as usize),
         }
     }
 
     /// Gives a term its number, in place of its outputs.
     #[inline]
     pub(super) fn number(&mut self, ordinal: u32, number: u32) {
-        self.entries.get_mut(ordinal as usize).into_iter().for_each(|entry| *entry = number);
+        let slot = self.entries.as_mut_slice().get_mut(ordinal as usize);
+        slot.into_iter().for_each(|entry| *entry = number.to_le_bytes());
     }
 
-    /// The numbers by ordinal, when all terms that are used have one.
-    pub(super) fn into_numbers(self) -> Vec<u32> {
-        self.entries
+    /// The number of a term, when all terms that are used have one.
+    #[inline]
+    pub(super) fn number_of(&self, ordinal: u32) -> Option<u32> {
+        self.entries.as_slice().get(ordinal as usize).map(|entry| u32::from_le_bytes(*entry))
     }
 }
 
@@ -163,7 +169,8 @@ mod tests {
             assert_eq!(found, expected, "term {ordinal}");
             owners.number(ordinal, 100 + ordinal);
         }
-        assert_eq!(owners.into_numbers(), [100, 101, 102, 103, 104, 105]);
+        let numbers: Vec<u32> = (0..7).map_while(|ordinal| owners.number_of(ordinal)).collect();
+        assert_eq!(numbers, [100, 101, 102, 103, 104, 105]);
     }
 
     #[test]

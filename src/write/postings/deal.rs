@@ -10,6 +10,7 @@ use super::batch::{Batch, Run};
 use super::decode::{BLOCK, Damage, PositionBuffer, Positions, Postings};
 use super::encode::Encoder;
 use super::field::IndexedField;
+use super::lists::SpareChunks;
 use super::piece::Piece;
 use crate::error::{Error, Result};
 use crate::partition::{Group, NO_OUTPUT};
@@ -45,12 +46,13 @@ struct Unordered {
 }
 
 impl Dealer {
-    pub(super) fn new(outputs: usize) -> Dealer {
+    /// `spare`: what long lists are made of.
+    pub(super) fn new(outputs: usize, spare: &SpareChunks) -> Dealer {
         Dealer {
             batch: Batch::new(),
             positions: PositionBuffer::new(),
             outputs: Outputs {
-                encoders: (0..outputs).map(|_| Encoder::new()).collect(),
+                encoders: (0..outputs).map(|_| Encoder::new(spare)).collect(),
                 touched: Vec::new(),
                 unordered: Vec::new(),
                 unordered_positions: Vec::new(),
@@ -120,23 +122,23 @@ impl Dealer {
         Ok(blocks)
     }
 
-    /// What was dealt since the last call, by output; `spare` gives the next pieces to fill.
+    /// Has the outputs fill these pieces, which are empty.
+    pub(super) fn fill(&mut self, spare: impl Fn() -> Option<Piece>) {
+        self.outputs.encoders.iter_mut().for_each(|encoder| encoder.piece = spare().unwrap_or_default());
+    }
+
+    /// What was dealt since [`Dealer::fill`], by output.
     ///
     /// # Errors
     /// [`Error::Defect`] if documents came out more or fewer than they went in.
-    pub(super) fn take_pieces(
-        &mut self,
-        group: &Group,
-        field: &IndexedField,
-        spare: impl Fn() -> Piece,
-    ) -> Result<Vec<Piece>> {
+    pub(super) fn take_pieces(&mut self, group: &Group, field: &IndexedField) -> Result<Vec<Piece>> {
         self.spread(group, field);
         let Outputs { encoders, kept, closed, .. } = &mut self.outputs;
         let (kept, closed) = (std::mem::take(kept), std::mem::take(closed));
         if kept != closed {
             return Err(Error::defect(format!("field {:?}: {kept} documents became {closed}", field.name)));
         }
-        Ok(encoders.iter_mut().map(|encoder| std::mem::replace(&mut encoder.piece, spare())).collect())
+        Ok(encoders.iter_mut().map(|encoder| std::mem::take(&mut encoder.piece)).collect())
     }
 
     /// Deals what the batch has, and empties it.

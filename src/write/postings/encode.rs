@@ -7,7 +7,7 @@ use bitpacking::{BitPacker, BitPacker4x};
 use tantivy::schema::IndexRecordOption;
 
 use super::decode::BLOCK;
-use super::lists::Chunks;
+use super::lists::{Chunks, SpareChunks};
 use super::piece::{Piece, TermEntry};
 use super::scores::LengthFactors;
 use crate::write::file::write_vint;
@@ -33,7 +33,8 @@ pub(super) struct Encoder {
 }
 
 impl Encoder {
-    pub(super) fn new() -> Encoder {
+    /// `spare`: what long lists are made of.
+    pub(super) fn new(spare: &SpareChunks) -> Encoder {
         Encoder {
             packer: BitPacker4x::new(),
             packed: [0; 4 * BLOCK],
@@ -45,11 +46,11 @@ impl Encoder {
             doc_freq: 0,
             tokens: 0,
             skip: Vec::new(),
-            blocks: Chunks::default(),
+            blocks: Chunks::new(spare.clone()),
             deltas: [0; BLOCK],
             deltas_len: 0,
             widths: Vec::new(),
-            delta_blocks: Chunks::default(),
+            delta_blocks: Chunks::new(spare.clone()),
             piece: Piece::default(),
         }
     }

@@ -3,7 +3,7 @@
 //! Of most terms everything is short, and there are many more terms of outputs than of the source. So a term takes four
 //! bytes and its own: as much as is made of a unit then stays in the caches until it is appended.
 
-use super::lists::Lists;
+use super::lists::{Lists, SpareChunks};
 
 /// The terms of one unit for one output.
 #[derive(Default)]
@@ -19,11 +19,11 @@ pub(super) struct Piece {
 }
 
 impl Piece {
-    /// Empties it and keeps its buffers.
-    pub(super) fn clear(&mut self) {
+    /// Empties it and keeps its buffers, those of long lists apart.
+    pub(super) fn clear(&mut self, spare: &SpareChunks) {
         self.terms.clear();
-        self.postings.clear();
-        self.positions.clear();
+        self.postings.clear(spare);
+        self.positions.clear(spare);
         self.tokens = 0;
     }
 }

@@ -13,7 +13,7 @@ use tantivy_common::CountingWriter;
 
 use super::decode::{BLOCK, Damage, PositionBuffer, Positions, Postings, Room};
 use super::encode::{Encoder, Field};
-use super::lists::Lists;
+use super::lists::{Lists, SpareChunks};
 use super::piece::{Piece, TermEntry};
 use super::scores::LengthFactors;
 
@@ -71,7 +71,7 @@ struct Ours {
 }
 
 fn with_ours(terms: &Terms, field: &Field<'_>, norms: Option<&[u8]>) -> Ours {
-    let mut encoder = Encoder::new();
+    let mut encoder = Encoder::new(&SpareChunks::default());
     for (term, (has_freqs, docs)) in terms {
         let has_freqs = *has_freqs && field.record.has_freq();
         for (&doc, deltas) in docs {

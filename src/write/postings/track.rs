@@ -8,6 +8,7 @@ use tantivy::schema::{Field, IndexRecordOption};
 use super::appender::Appender;
 use super::deal::Dealer;
 use super::field::IndexedField;
+use super::lists::SpareChunks;
 use super::piece::Piece;
 use super::terms::{MergedTerms, TermRange};
 use super::totals;
@@ -29,8 +30,9 @@ pub(in crate::write) struct PostingsTrack<'a> {
     units: Vec<Unit>,
     lanes: InOrder<Delivery, Appender>,
     dealers: SegQueue<Dealer>,
-    /// Pieces that were appended, to be filled again.
+    /// Pieces that were appended, to be filled again, and what their long lists had.
     spare: SegQueue<Piece>,
+    spare_chunks: SpareChunks,
     progress: &'a dyn Progress,
     /// Blocks of postings decoded so far, partial ones included.
     blocks_decoded: AtomicU64,
@@ -113,6 +115,7 @@ impl<'a> PostingsTrack<'a> {
             lanes: InOrder::new(appenders),
             dealers: SegQueue::new(),
             spare: SegQueue::new(),
+            spare_chunks: SpareChunks::default(),
             progress,
             blocks_decoded: AtomicU64::new(0),
         })
@@ -148,6 +151,7 @@ impl<'a> PostingsTrack<'a> {
                 }
                 _ => counted,
             })?;
+            self.spare_chunks.clear();
         }
         Ok(())
     }
@@ -159,6 +163,7 @@ impl<'a> PostingsTrack<'a> {
             Error::corrupt(path, format!("field {:?}: {damaged}", field.name))
         };
         let mut terms = MergedTerms::open(&field.dictionaries, &unit.range).map_err(damaged)?;
+        dealer.fill(|| self.spare.pop());
         let (mut doc_freqs, mut bytes, mut blocks) = (0, 0, 0);
         while terms.advance().map_err(damaged)? {
             let (key, matches) = terms.current();
@@ -171,7 +176,7 @@ impl<'a> PostingsTrack<'a> {
         field.source_doc_freqs.fetch_add(doc_freqs, Ordering::Release);
         self.blocks_decoded.fetch_add(blocks, Ordering::Relaxed);
         self.progress.advance(Stage::Write, Work::bytes(bytes));
-        dealer.take_pieces(self.group, field, || self.spare.pop().unwrap_or_default())
+        dealer.take_pieces(self.group, field)
     }
 }
 
@@ -186,13 +191,14 @@ impl Track for PostingsTrack<'_> {
 
     fn run(&self, unit: usize) -> Result<()> {
         let Some(range) = self.units.get(unit) else { return Ok(()) };
-        let mut dealer = self.dealers.pop().unwrap_or_else(|| Dealer::new(self.group.outputs.len()));
+        let mut dealer =
+            self.dealers.pop().unwrap_or_else(|| Dealer::new(self.group.outputs.len(), &self.spare_chunks));
         let pieces = self.produce(range, &mut dealer)?;
         self.dealers.push(dealer);
         let deliveries = pieces.into_iter().map(|piece| Delivery { unit, piece }).collect();
         self.lanes.deliver(unit, deliveries, |output, appender, mut delivery| {
             self.append(output, appender, &delivery)?;
-            delivery.piece.clear();
+            delivery.piece.clear(&self.spare_chunks);
             self.spare.push(delivery.piece);
             Ok(())
         })
