@@ -107,7 +107,7 @@ impl Adder<'_> {
     #[inline]
     pub(crate) fn expect(&mut self, docs: &[u32]) {
         let (Some(&first), Some(&last)) = (docs.first(), docs.last()) else { return };
-        if (last.wrapping_sub(first) as usize) < FAR * docs.len() {
+        if (last.wrapping_sub(first) as usize) < FAR * (docs.len() - 1) {
             return;
         }
         let stripe = first as usize >> self.sums.shift;

@@ -74,7 +74,7 @@ impl Batch {
         self.len = range.end;
         let docs = self.docs.get(range.clone()).unwrap_or_default();
         if let (Some(first), Some(last)) = (docs.first(), docs.last())
-            && (last - first) as usize >= FAR * docs.len()
+            && (last - first) as usize >= FAR * (docs.len() - 1)
         {
             group.prefetch(run.segment, docs);
             if let Some(norms) = norms.filter(|_| run.scored) {
