@@ -1,4 +1,5 @@
-//! Large arrays that are read and written at random, in huge pages where the system has them.
+//! Memory in maps of its own: large arrays that are read and written at random, in huge pages where the system has them
+//! ([`Entries`]), and room for long lists ([`Chunk`]).
 //!
 //! With small pages, finding the page takes as long as the memory itself: 10 instead of 5 ns for an addition to one of
 //! 500,000 entries of 16 bytes. Entries are byte arrays, which an anonymous map has; what they hold is up to the owner.
@@ -52,9 +53,79 @@ impl<const N: usize> Entries<N> {
     }
 }
 
+/// Room for bytes that are appended, in a map of its own where the system gives one: dropped, it is the system's again at
+/// once, wherever other memory was allocated meanwhile.
+#[derive(Debug)]
+pub(crate) enum Chunk {
+    Heap(Vec<u8>),
+    Map {
+        map: MmapMut,
+        /// Bytes that were appended.
+        len: usize,
+    },
+}
+
+impl Chunk {
+    pub(crate) fn new(capacity: usize) -> Chunk {
+        match MmapMut::map_anon(capacity) {
+            Ok(map) => Chunk::Map { map, len: 0 },
+            Err(_) => Chunk::Heap(Vec::with_capacity(capacity)),
+        }
+    }
+
+    /// Appends all of `bytes`, or says that there is no room for them.
+    #[inline]
+    pub(crate) fn append(&mut self, bytes: &[u8]) -> bool {
+        match self {
+            Chunk::Heap(room) => {
+                let fits = room.capacity() - room.len() >= bytes.len();
+                if fits {
+                    room.extend_from_slice(bytes);
+                }
+                fits
+            }
+            Chunk::Map { map, len } => {
+                let room = map.get_mut(*len..).and_then(|rest| rest.get_mut(..bytes.len()));
+                let Some(room) = room else { return false };
+                room.copy_from_slice(bytes);
+                *len += bytes.len();
+                true
+            }
+        }
+    }
+
+    pub(crate) fn as_slice(&self) -> &[u8] {
+        match self {
+            Chunk::Heap(room) => room,
+            Chunk::Map { map, len } => map.get(..*len).unwrap_or_default(),
+        }
+    }
+
+    pub(crate) fn clear(&mut self) {
+        match self {
+            Chunk::Heap(room) => room.clear(),
+            Chunk::Map { len, .. } => *len = 0,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn chunks_take_what_fits_and_nothing_else_and_are_empty_when_cleared() {
+        for mut chunk in [Chunk::new(10), Chunk::Heap(Vec::with_capacity(10))] {
+            for _ in 0..2 {
+                assert!(chunk.append(b"") && chunk.append(b"abc") && chunk.append(b"defghij"));
+                assert!(!chunk.append(b"k"));
+                assert_eq!(chunk.as_slice(), b"abcdefghij");
+                chunk.clear();
+                assert!(!chunk.append(b"more than ten"));
+                assert_eq!(chunk.as_slice(), b"");
+            }
+        }
+    }
 
     #[test]
     fn entries_are_as_many_as_asked_for_and_filled_whatever_their_pages() {

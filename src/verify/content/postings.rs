@@ -259,7 +259,6 @@ impl Walk<'_> {
             });
             return false;
         }
-        self.adder.expect(docs);
         let sum: u64 = freqs.iter().map(|&freq| u64::from(freq)).sum();
         let mut deltas: &[u32] = &[];
         let with_positions = positions.is_some();

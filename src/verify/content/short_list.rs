@@ -35,7 +35,10 @@ impl ShortList {
             *slot = doc;
         }
         self.has_freqs = with_freqs && !bytes.is_empty();
-        if self.has_freqs {
+        if self.has_freqs && bytes.len() == len && bytes.iter().all(|byte| byte & 0x80 != 0) {
+            // A byte each, to the end: what most are.
+            freqs.iter_mut().zip(bytes).for_each(|(slot, byte)| *slot = u32::from(byte & 0x7f));
+        } else if self.has_freqs {
             for slot in freqs {
                 let Some(freq) = vint(&mut bytes) else { return false };
                 *slot = freq;
@@ -107,6 +110,9 @@ mod tests {
         assert!(list.read(&both, 6, true));
         assert_eq!((list.docs(), list.freqs()), (&docs[..], &[1, 2, 3, 4, 5, u32::MAX][..]));
         // Those who do not want frequencies do not read them.
+        let small = vints(&[&deltas[..], &[1, 2, 3, 127, 5, 0]].concat());
+        assert!(list.read(&small, 6, true));
+        assert_eq!((list.docs(), list.freqs()), (&docs[..], &[1, 2, 3, 127, 5, 0][..]));
         assert!(list.read(&both, 6, false));
         assert_eq!((list.docs(), list.has_freqs()), (&docs[..], false));
     }

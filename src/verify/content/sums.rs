@@ -6,8 +6,6 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use prefetch_index::prefetch_index;
-
 use super::digest::{Seed, Sum};
 use crate::huge::{Entries, HUGE_PAGE};
 
@@ -17,8 +15,6 @@ const STRIPE: usize = 32_768;
 const STRIPES: usize = 512;
 /// Documents whose sums are a huge page. Segments of at least so many are cut by it.
 const HUGE: usize = HUGE_PAGE / SUM;
-/// Mean distance of documents from which on their sums are far apart: what a cache line has.
-const FAR: usize = 64 / SUM;
 /// Bytes of a document's sum.
 const SUM: usize = 8;
 
@@ -100,23 +96,6 @@ impl Adder<'_> {
             }
             None => false,
         }
-    }
-
-    /// Says that these documents, ascending, will be added to next: where their sums are far apart, they come into the caches
-    /// meanwhile.
-    #[inline]
-    pub(crate) fn expect(&mut self, docs: &[u32]) {
-        let (Some(&first), Some(&last)) = (docs.first(), docs.last()) else { return };
-        if (last.wrapping_sub(first) as usize) < FAR * (docs.len() - 1) {
-            return;
-        }
-        let stripe = first as usize >> self.sums.shift;
-        if self.held.as_ref().is_none_or(|(held, _)| *held != stripe) {
-            self.hold(stripe);
-        }
-        let sums = self.held.as_ref().map_or(&[][..], |(_, stripe)| stripe.as_slice());
-        let start = stripe << self.sums.shift;
-        docs.iter().for_each(|&doc| prefetch_index(sums, (doc as usize).wrapping_sub(start)));
     }
 
     /// Adds an item of `seed` to each of `docs`, ascending ones fastest, made with the value at the same place; `false` if

@@ -9,16 +9,20 @@ use std::sync::Arc;
 
 use crossbeam::queue::SegQueue;
 
-/// Bytes of a chunk. Shorter lists are copied.
-const CHUNK: usize = 64 << 10;
+use crate::huge::Chunk;
+
+/// Longer lists are kept in chunks, not copied.
+const SHORT: usize = 64 << 10;
+/// Bytes of a chunk.
+const CHUNK: usize = 256 << 10;
 
 /// Chunks that no list has.
 #[derive(Clone, Default)]
-pub(super) struct SpareChunks(Arc<SegQueue<Vec<u8>>>);
+pub(super) struct SpareChunks(Arc<SegQueue<Chunk>>);
 
 impl SpareChunks {
-    fn take(&self) -> Vec<u8> {
-        self.0.pop().unwrap_or_else(|| Vec::with_capacity(CHUNK))
+    fn take(&self) -> Chunk {
+        self.0.pop().unwrap_or_else(|| Chunk::new(CHUNK))
     }
 
     /// Gives them to the system: a later field may need other things.
@@ -26,20 +30,19 @@ impl SpareChunks {
         while self.0.pop().is_some() {}
     }
 
-    fn give_back(&self, mut chunk: Vec<u8>) {
-        if chunk.capacity() >= CHUNK {
-            chunk.clear();
-            self.0.push(chunk);
-        }
+    fn give_back(&self, mut chunk: Chunk) {
+        chunk.clear();
+        self.0.push(chunk);
     }
 }
 
-/// Bytes of a list that grows, in chunks.
+/// Bytes of a list that grows.
 #[derive(Default)]
 pub(super) struct Chunks {
     spare: SpareChunks,
-    full: Vec<Vec<u8>>,
-    open: Vec<u8>,
+    /// All of it while it is short.
+    short: Vec<u8>,
+    long: Vec<Chunk>,
 }
 
 impl Chunks {
@@ -49,15 +52,27 @@ impl Chunks {
 
     #[inline]
     pub(super) fn extend_from_slice(&mut self, bytes: &[u8]) {
-        if self.open.len() + bytes.len() > CHUNK {
-            self.next_chunk();
+        if self.long.is_empty() && self.short.len() + bytes.len() <= SHORT {
+            self.short.extend_from_slice(bytes);
+        } else {
+            self.extend_long(bytes);
         }
-        self.open.extend_from_slice(bytes);
     }
 
-    #[cold]
-    fn next_chunk(&mut self) {
-        self.full.push(std::mem::replace(&mut self.open, self.spare.take()));
+    fn extend_long(&mut self, bytes: &[u8]) {
+        if self.long.is_empty() {
+            let mut first = self.spare.take();
+            first.append(&self.short);
+            self.short.clear();
+            self.long.push(first);
+        }
+        for bytes in bytes.chunks(CHUNK) {
+            if !self.long.last_mut().is_some_and(|last| last.append(bytes)) {
+                let mut next = self.spare.take();
+                next.append(bytes);
+                self.long.push(next);
+            }
+        }
     }
 }
 
@@ -66,7 +81,7 @@ impl Chunks {
 pub(super) struct Lists {
     bytes: Vec<u8>,
     /// Long ones: how many of `bytes` come before, and their chunks.
-    long: Vec<(usize, Vec<Vec<u8>>)>,
+    long: Vec<(usize, Vec<Chunk>)>,
     long_len: usize,
 }
 
@@ -84,23 +99,21 @@ impl Lists {
     /// Appends what `chunks` has, and empties it.
     #[inline]
     pub(super) fn take(&mut self, chunks: &mut Chunks) {
-        if chunks.full.is_empty() {
-            self.bytes.extend_from_slice(&chunks.open);
-            chunks.open.clear();
+        if chunks.long.is_empty() {
+            self.bytes.extend_from_slice(&chunks.short);
+            chunks.short.clear();
             return;
         }
-        // One goes and one comes: what grew on its own would go round ever after.
-        chunks.next_chunk();
-        let full = std::mem::take(&mut chunks.full);
-        self.long_len += full.iter().map(Vec::len).sum::<usize>();
-        self.long.push((self.bytes.len(), full));
+        let long = std::mem::take(&mut chunks.long);
+        self.long_len += long.iter().map(|chunk| chunk.as_slice().len()).sum::<usize>();
+        self.long.push((self.bytes.len(), long));
     }
 
     pub(super) fn write_to(&self, sink: &mut impl Write) -> io::Result<()> {
         let mut written = 0;
         for (before, chunks) in &self.long {
             sink.write_all(self.bytes.get(written..*before).unwrap_or_default())?;
-            chunks.iter().try_for_each(|chunk| sink.write_all(chunk))?;
+            chunks.iter().try_for_each(|chunk| sink.write_all(chunk.as_slice()))?;
             written = *before;
         }
         sink.write_all(self.bytes.get(written..).unwrap_or_default())
@@ -125,7 +138,7 @@ mod tests {
         let mut made = 0;
         for _ in 0..9 {
             let mut expected: Vec<u8> = Vec::new();
-            for len in [0, 1, CHUNK - 1, CHUNK, 3, CHUNK + 1, 5 * CHUNK, 0, 10 * CHUNK + 7, 4] {
+            for len in [0, 1, SHORT - 1, SHORT, 3, SHORT + 1, CHUNK, CHUNK + 1, 5 * CHUNK, 0, 10 * CHUNK + 7, 4] {
                 let list: Vec<u8> = (0..len).map(|at| (at * 7 + len) as u8).collect();
                 list.chunks(500).for_each(|some| chunks.extend_from_slice(some));
                 lists.end().extend_from_slice(b"before");
@@ -137,11 +150,10 @@ mod tests {
             let mut written = Vec::new();
             lists.write_to(&mut written).unwrap();
             assert!(written == expected);
-            assert!(lists.bytes.len() < 5 * CHUNK, "long lists are not copied");
+            assert!(lists.bytes.len() < 3 * SHORT, "long lists are not copied");
             lists.clear(&spare);
             assert_eq!(lists.len(), 0);
-            // Those that `chunks` grew itself come to them once.
-            assert!(made == 0 || spare.0.len() <= made, "{} instead of {made} chunks", spare.0.len());
+            assert!(made == 0 || spare.0.len() == made, "{} instead of {made} chunks", spare.0.len());
             made = spare.0.len();
         }
     }
