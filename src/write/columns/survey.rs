@@ -131,17 +131,22 @@ mod tests {
             let mut full = 0;
             for union in union::unite(&index.source, group).unwrap() {
                 let columns = column::open(&index.source, group, &union).unwrap();
-                let rows = Rows::new(group, indexes(&columns));
-                for output in 0..3 {
-                    let survey = rows.survey(output, &shares, |_| Ok(())).unwrap();
-                    let entries: Vec<Entry> = rows.entries(output).collect();
-                    assert_eq!(survey.rows as usize, entries.len(), "{}", union.name);
-                    for segment in 0..columns.len() {
-                        let of_segment = entries.iter().filter(|entry| entry.segment as usize == segment);
-                        let values: usize = of_segment.map(|entry| entry.values().len()).sum();
-                        assert_eq!(survey.values_of(segment), values as u64, "{}", union.name);
+                // As it is, and as if the second segment had no such column.
+                for absent in [false, true] {
+                    let mut of_segments = indexes(&columns);
+                    of_segments[1] = of_segments[1].filter(|_| !absent);
+                    let rows = Rows::new(group, of_segments);
+                    for output in 0..3 {
+                        let survey = rows.survey(output, &shares, |_| Ok(())).unwrap();
+                        let entries: Vec<Entry> = rows.entries(output).collect();
+                        assert_eq!(survey.rows as usize, entries.len(), "{}", union.name);
+                        for segment in 0..columns.len() {
+                            let of_segment = entries.iter().filter(|entry| entry.segment as usize == segment);
+                            let values: usize = of_segment.map(|entry| entry.values().len()).sum();
+                            assert_eq!(survey.values_of(segment), values as u64, "{}", union.name);
+                        }
+                        full += usize::from(rows.are_full() && !entries.is_empty());
                     }
-                    full += usize::from(rows.are_full() && !entries.is_empty());
                 }
             }
             assert!(full > 3, "the fixture has columns that every row has");

@@ -116,12 +116,14 @@ mod tests {
                     let at = |own: usize| if own == place { value } else { 3 };
                     let term = vec![number; at(0).min(70_000) as usize];
                     let doc_freq = u32::try_from(at(1)).unwrap();
-                    let entry = TermEntry { doc_freq, postings_len: at(2) << 8, positions_len: at(3) };
+                    let entry = TermEntry { doc_freq, postings_len: at(2), positions_len: at(3) };
                     terms.push(&term, entry);
                     expected.push((term, entry));
                 }
             }
             assert_eq!(terms.len(), expected.len());
+            let long = expected.iter().map(|(term, _)| term.len() + 33).sum::<usize>();
+            assert!(terms.bytes.len() < long, "some are short");
             assert!(terms.iter().eq(expected.iter().map(|(term, entry)| (term.as_slice(), *entry))));
             terms.clear();
             assert_eq!((terms.len(), terms.iter().count()), (0, 0));
