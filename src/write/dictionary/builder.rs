@@ -113,7 +113,7 @@ impl<W: Write> DictionaryBuilder<W> {
     }
 
     /// Says that so many terms will be added one after the other, after other builders had their turn.
-    pub(in crate::write) fn expect(&self, terms: usize) {
+    pub(in crate::write) fn announce(&self, terms: usize) {
         if terms >= self.registry.num_buckets() / WORTH_A_FETCH {
             self.registry.prefetch();
         }

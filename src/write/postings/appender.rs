@@ -62,7 +62,7 @@ impl Appender {
     pub(super) fn append(&mut self, piece: &Piece) -> Result<()> {
         let write = || Error::io("write", "a term dictionary");
         let (Some(field), Terms::InField(terms)) = (&mut self.field, &mut self.terms) else { return Err(unfinished()) };
-        terms.expect(piece.terms.len());
+        terms.announce(piece.terms.len());
         for (key, term) in piece.terms.iter() {
             let advance = |start: &mut usize, len: u64| {
                 let end = *start + usize::try_from(len).unwrap_or(usize::MAX);

@@ -163,6 +163,10 @@ impl<'a> StoreTrack<'a> {
                     docs.range(index).ok_or_else(|| damaged(format!("document {doc} lies outside its block")))?;
                 let stored = start + stored.start..start + stored.end;
                 if store.version == 1 {
+                    // They are converted where they are, so none may be part of another.
+                    if own.last().is_some_and(|(_, before): &(u32, Range<usize>)| before.end > stored.start) {
+                        return Err(damaged(format!("document {doc} lies within the one before")));
+                    }
                     own.push((doc, stored.clone()));
                 }
                 dealt.push(stored);
