@@ -5,10 +5,10 @@
 //! source segments; with `--segments keep` every source segment is a group of its own.
 //!
 //! Invariants: within an output, new DocIds are 0..num_docs without gaps and keep source order (the index sort order
-//! where there is one); every assigned document is in exactly one output. Memory: 4 bytes per source document forward
-//! and 4 back, or 8 and 8 where segment and document numbers do not fit 32 bits together. The way back is made when it
-//! is asked for first, so that routing hashes, which have to be written before that, are gone by then, and goes when
-//! columns are written, so that long posting lists have its room.
+//! where there is one); every assigned document is in exactly one output. Memory: 2 bytes per source document forward
+//! and 2 back; 4 and 4 with an index sort or more than 127 outputs, or 8 and 8 where segment and document numbers do not
+//! fit 32 bits together. The way back is made when it is asked for first, so that routing hashes, which have to be written
+//! before that, are gone by then, and goes when columns are written, so that long posting lists have its room.
 
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,7 +16,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::hashes::{RoutingHashes, SegmentHashes};
 use super::owners::{Assignment, NO_CHILD};
 use super::pairs::{NOTHING, Pairs};
+use super::ranks::Ranks;
 use super::sort::SortKeys;
+use super::ways::{Back, Forward, Rows};
 use crate::error::{Error, Result};
 use crate::source::{MAX_DOCS, Source};
 
@@ -66,11 +68,11 @@ pub struct Group {
     /// with (segment, doc).
     pub interleaved: bool,
     /// Per document, segment after segment: output and new DocId.
-    forward: Pairs,
+    forward: Forward,
     /// Where each segment's documents stand in `forward`.
     ranges: Vec<Range<usize>>,
     /// Per output, by new DocId: segment and document; while somebody needs it.
-    back: Mutex<Option<Arc<Vec<Pairs>>>>,
+    back: Mutex<Option<Arc<Back>>>,
     /// What [`DocMap::carry`] gave, until it is taken.
     hashes: Mutex<Option<RoutingHashes>>,
 }
@@ -105,34 +107,17 @@ impl Group {
     }
 
     /// Documents of an output by ascending new DocId.
-    pub fn rows(&self, output: usize) -> impl ExactSizeIterator<Item = RowAddr> + Clone + '_ {
+    pub fn rows(&self, output: usize) -> Rows<'_> {
         let mut back = self.back.lock().unwrap_or_else(PoisonError::into_inner);
-        let all = Arc::clone(back.get_or_insert_with(|| Arc::new(self.build_back())));
-        (0..all.get(output).map_or(0, Pairs::len)).map(move |index| {
-            let (segment, doc) = all.get(output).and_then(|pairs| pairs.get(index)).unwrap_or_default();
-            RowAddr { segment: segment as usize, doc }
-        })
+        let lens = || self.outputs.iter().map(|output| output.num_docs as usize);
+        let back = Arc::clone(back.get_or_insert_with(|| Arc::new(self.forward.back(&self.ranges, lens()))));
+        let len = self.outputs.get(output).map_or(0, |output| output.num_docs as usize);
+        Rows::new((&self.forward, &self.ranges, back), output, len)
     }
 
     /// Gives the room for [`Group::rows`] back, as soon as nobody reads them. It is taken again where they are asked for.
     pub fn forget_rows(&self) {
         *self.back.lock().unwrap_or_else(PoisonError::into_inner) = None;
-    }
-
-    fn build_back(&self) -> Vec<Pairs> {
-        let segments = self.ranges.len();
-        let rows = self.ranges.iter().map(ExactSizeIterator::len).max().unwrap_or(0);
-        let filled = |output: &Output| Pairs::filled(output.num_docs as usize, segments, rows);
-        let mut back: Vec<Pairs> = self.outputs.iter().map(filled).collect();
-        for (segment, range) in (0..).zip(self.ranges.iter().cloned()) {
-            for (doc, index) in (0..).zip(range) {
-                let Some((output, new_doc)) = self.forward.get(index) else { continue };
-                if let Some(pairs) = back.get_mut(output as usize) {
-                    pairs.set(new_doc as usize, segment, doc);
-                }
-            }
-        }
-        back
     }
 
     /// Whether routing hashes were given and not taken yet.
@@ -260,32 +245,45 @@ fn build_group(assignment: &Assignment, segments: Vec<usize>, max_docs: u32, sor
         ranges.push(all..all + docs.len());
         all += docs.len();
     }
-    let mut forward = Pairs::filled(all, outputs.len(), most_docs as usize);
-
     let child_of = |segment: u32, doc: u32| -> u16 {
         children.get(segment as usize).and_then(|docs| docs.get(doc as usize)).copied().unwrap_or(NO_CHILD)
     };
-    let mut deal = |segment: u32, doc: u32| {
-        let Some((output, new_doc)) = next.get_mut(usize::from(child_of(segment, doc))) else { return };
+    let mut deal = |child: u16| -> Option<(u32, u32)> {
+        let (output, new_doc) = next.get_mut(usize::from(child))?;
         if *new_doc == max_docs {
             (*output, *new_doc) = (*output + 1, 0);
         }
-        if let Some(range) = ranges.get(segment as usize) {
-            forward.set(range.start + doc as usize, *output, *new_doc);
-        }
         *new_doc += 1;
+        Some((*output, *new_doc - 1))
     };
-    match sort {
-        Some(keys) => {
-            let lens: Vec<usize> = children.iter().map(|docs| docs.len()).collect();
-            keys.merge(&lens, |segment, doc| child_of(segment, doc) != NO_CHILD, &mut deal);
-        }
+    let in_order = || children.iter().copied().flatten().copied();
+    let ranks = match sort {
+        None => Ranks::of(all, outputs.len(), in_order().map(&mut deal)),
+        Some(_) => None,
+    };
+    let forward = match ranks {
+        Some(ranks) => Forward::Ranks(ranks),
         None => {
-            for (segment, docs) in (0..).zip(&children) {
-                (0..).zip(docs.iter()).for_each(|(doc, _)| deal(segment, doc));
+            let mut pairs = Pairs::filled(all, outputs.len(), most_docs as usize);
+            let mut set = |index: usize, child: u16| {
+                if let Some((output, new_doc)) = deal(child) {
+                    pairs.set(index, output, new_doc);
+                }
+            };
+            match sort {
+                Some(keys) => {
+                    let lens: Vec<usize> = children.iter().map(|docs| docs.len()).collect();
+                    keys.merge(&lens, |segment, doc| child_of(segment, doc) != NO_CHILD, &mut |segment, doc| {
+                        if let Some(range) = ranges.get(segment as usize) {
+                            set(range.start + doc as usize, child_of(segment, doc));
+                        }
+                    });
+                }
+                None => in_order().enumerate().for_each(|(index, child)| set(index, child)),
             }
+            Forward::Pairs(pairs)
         }
-    }
+    };
     let (back, hashes) = (Mutex::default(), Mutex::default());
     Group { segments, outputs, interleaved: sort.is_some(), forward, ranges, back, hashes }
 }

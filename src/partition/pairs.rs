@@ -31,13 +31,6 @@ impl Pairs {
         }
     }
 
-    pub(super) fn len(&self) -> usize {
-        match self {
-            Pairs::Narrow { pairs, .. } => pairs.as_slice().len(),
-            Pairs::Wide { pairs } => pairs.as_slice().len(),
-        }
-    }
-
     pub(super) fn set(&mut self, index: usize, left: u32, right: u32) {
         match self {
             Pairs::Narrow { shift, pairs } => {

@@ -39,7 +39,7 @@ pub(crate) struct TermReader<'a> {
 struct OpenNode {
     node: Node,
     /// Next transition.
-    at: usize,
+    at: u64,
     /// Length of the key at this node.
     depth: usize,
     /// Sum of the outputs on the way to this node.
@@ -79,12 +79,12 @@ impl<'a> TermReader<'a> {
             let node = self.fst.node(address)?;
             self.enter_table(&node)?;
             let mut at = 0;
-            while at < node.transitions && self.fst.transition(&node, at)?.0 < byte {
+            while at < node.transitions() && self.fst.transition(&node, at)?.0 < byte {
                 at += 1;
             }
-            let exact = at < node.transitions && self.fst.transition(&node, at)?.0 == byte;
-            let later = at + usize::from(exact);
-            if later < node.transitions {
+            let exact = at < node.transitions() && self.fst.transition(&node, at)?.0 == byte;
+            let later = at + u64::from(exact);
+            if later < node.transitions() {
                 self.open.push(OpenNode { node, at: later, depth, sum });
             }
             if !exact {
@@ -114,7 +114,7 @@ impl<'a> TermReader<'a> {
                 let Some(open) = self.open.last_mut() else { return Ok(false) };
                 let OpenNode { node, at, depth, sum } = *open;
                 open.at += 1;
-                if open.at >= node.transitions {
+                if open.at >= node.transitions() {
                     self.open.pop();
                 }
                 self.by_table = self.fst.has_table(&node);
@@ -132,22 +132,22 @@ impl<'a> TermReader<'a> {
             address = self.fst.follow(address, &mut self.key);
             let node = self.fst.node(address)?;
             self.by_table |= self.enter_table(&node)?;
-            if node.is_final {
-                if node.transitions > 0 {
+            if node.is_final() {
+                if node.transitions() > 0 {
                     self.open.push(OpenNode { node, at: 0, depth: self.key.len(), sum });
                     sum = sum.saturating_add(self.fst.final_output(&node)?);
                 }
                 return self.enter_term(address, sum).map(|()| true);
             }
-            if node.transitions == 0 {
+            if node.transitions() == 0 {
                 return Err(Damaged(address));
             }
-            if node.transitions > 1 {
+            if node.transitions() > 1 {
                 self.open.push(OpenNode { node, at: 1, depth: self.key.len(), sum });
             }
             let (input, target) = self.fst.transition(&node, 0)?;
             self.key.push(input);
-            if node.output_size > 0 {
+            if node.output_size() > 0 {
                 sum = sum.saturating_add(self.fst.output(&node, 0)?);
             }
             address = target;

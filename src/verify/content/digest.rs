@@ -107,6 +107,10 @@ fn absorb(a: u64, b: u64, chunk: &[u8]) -> (u64, u64) {
 #[inline]
 pub(crate) fn positions(freq: u32, deltas: &[u32]) -> u64 {
     let mut hash = u64::from(freq) ^ K5;
+    if let [only] = *deltas {
+        // Most documents have a word once.
+        return fold(hash ^ u64::from(only), K6);
+    }
     let pairs = deltas.chunks_exact(2);
     let rest = pairs.remainder();
     for pair in pairs {

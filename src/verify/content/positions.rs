@@ -64,6 +64,13 @@ impl<'a> PositionList<'a> {
         match &mut self.deltas {
             Deltas::Tail(rest) => {
                 buffer.clear();
+                if rest.len() as u64 == self.len - self.next {
+                    // A byte each, to the end: what most are.
+                    let Some((now, later)) = rest.split_at_checked(len) else { return false };
+                    buffer.extend(now.iter().map(|byte| u32::from(byte & 0x7f)));
+                    (*rest, self.next) = (later, end);
+                    return true;
+                }
                 for _ in 0..num {
                     let Some((delta, left)) = vint(rest) else { return false };
                     let Ok(delta) = u32::try_from(delta) else { return false };
@@ -111,10 +118,14 @@ mod tests {
 
     #[test]
     fn lists_are_counted_and_read_as_tantivy_writes_them() {
-        for len in [0u32, 1, 127, 128, 129, 256, 300, 20_000] {
+        let lens = [0u32, 1, 127, 128, 129, 256, 300, 20_000];
+        // Of two bytes, of one, and of both.
+        for (len, least, most) in
+            lens.into_iter().flat_map(|len| [(len, 0, 1_000), (len, 0, 127), (len, 128, 900), (len, 100, 60)])
+        {
             let mut bytes = Vec::new();
             let mut serializer = tantivy::positions::PositionSerializer::new(&mut bytes);
-            let deltas: Vec<u32> = (0..len).map(|n| n * 37 % 1000).collect();
+            let deltas: Vec<u32> = (0..len).map(|n| least + n * 37 % most).collect();
             serializer.write_positions_delta(&deltas);
             serializer.close_term().unwrap();
             serializer.close().unwrap();

@@ -1,8 +1,11 @@
 //! A sum per document of a segment, added to by several threads.
 //!
 //! 8 bytes per document. Documents are cut into stripes with a lock each. An adder keeps the stripe that it added to
-//! last until it needs another: the documents of a posting list ascend, so one lock serves many of them. Sums wrap and
-//! commute, so the result does not depend on threads. Stripes of large segments are huge pages where the system has them.
+//! last until it needs another: the documents of a posting list ascend, so one lock serves many of them. What few documents
+//! get waits in the adder, stripe by stripe, until there is enough of it: a sum comes from memory or from a distant cache,
+//! and only in one tight loop over many the waiting for one overlaps with that for others. Sums wrap and commute, so the
+//! result does not depend on threads, nor on when they are added. Stripes of large segments are huge pages where the system
+//! has them.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -15,6 +18,10 @@ const STRIPE: usize = 32_768;
 const STRIPES: usize = 512;
 /// Documents whose sums are a huge page. Segments of at least so many are cut by it.
 const HUGE: usize = HUGE_PAGE / SUM;
+/// Lists of fewer documents wait.
+const FEW: usize = 64;
+/// Items that wait for a stripe at most.
+const WAITING: usize = 128;
 /// Bytes of a document's sum.
 const SUM: usize = 8;
 
@@ -24,6 +31,7 @@ pub(crate) struct SegmentSums {
     stripes: Vec<Mutex<Stripe>>,
     /// Documents per stripe are 1 << shift.
     shift: u32,
+    max_doc: u32,
 }
 
 /// Sums as bytes.
@@ -37,13 +45,13 @@ impl SegmentSums {
         let stripe = least.max(len.div_ceil(STRIPES)).next_power_of_two();
         let stripes =
             (0..len).step_by(stripe).map(|start| Mutex::new(Stripe::filled(stripe.min(len - start), 0))).collect();
-        SegmentSums { stripes, shift: stripe.trailing_zeros() }
+        SegmentSums { stripes, shift: stripe.trailing_zeros(), max_doc }
     }
 
     /// Begins to add to documents, in any order, ascending ones fastest. A thread must not have two for one segment,
     /// nor read sums while it has one: each holds the lock of a stripe.
     pub(crate) fn adder(&self) -> Adder<'_> {
-        Adder { sums: self, held: None }
+        Adder { sums: self, held: None, waiting: self.stripes.iter().map(|_| Vec::new()).collect() }
     }
 
     /// The sum of one document.
@@ -73,23 +81,21 @@ fn lock(stripe: &Mutex<Stripe>) -> MutexGuard<'_, Stripe> {
     stripe.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Adds items to documents.
+/// Adds items to documents. What waits is added when it is dropped.
 pub(crate) struct Adder<'a> {
     sums: &'a SegmentSums,
     /// The stripe added to last.
     held: Option<(usize, MutexGuard<'a, Stripe>)>,
+    /// Per stripe: documents within it, and what is to be added to them.
+    waiting: Vec<Vec<(u32, Sum)>>,
 }
 
 impl Adder<'_> {
     /// Adds an item to `doc`; `false` if there is no such document.
     #[inline]
     pub(crate) fn add(&mut self, doc: u32, item: Sum) -> bool {
-        let stripe = doc as usize >> self.sums.shift;
-        if self.held.as_ref().is_none_or(|(held, _)| *held != stripe) {
-            self.hold(stripe);
-        }
         let within = self.sums.within(doc);
-        match self.held.as_mut().and_then(|(_, stripe)| stripe.as_mut_slice().get_mut(within)) {
+        match self.hold(doc as usize >> self.sums.shift).get_mut(within) {
             Some(sum) => {
                 add(sum, item);
                 true
@@ -100,19 +106,19 @@ impl Adder<'_> {
 
     /// Adds an item of `seed` to each of `docs`, ascending ones fastest, made with the value at the same place; `false` if
     /// one of them is no document.
-    ///
-    /// The inner loop never branches otherwise than foreseen: documents are far apart in memory, and the waiting for one
-    /// overlaps with that for the next.
     #[inline]
-    pub(crate) fn add_all(&mut self, mut docs: &[u32], mut values: &[u64], seed: Seed) -> bool {
+    pub(crate) fn add_all(&mut self, docs: &[u32], values: &[u64], seed: Seed) -> bool {
+        if docs.len() >= FEW { self.add_now(docs, values, seed) } else { self.add_later(docs, values, seed) }
+    }
+
+    /// The inner loop never branches otherwise than foreseen, so that the waiting for one document overlaps with that for
+    /// the next.
+    fn add_now(&mut self, mut docs: &[u32], mut values: &[u64], seed: Seed) -> bool {
         let mut all = true;
         while let Some(&first) = docs.first() {
             let stripe = first as usize >> self.sums.shift;
-            if self.held.as_ref().is_none_or(|(held, _)| *held != stripe) {
-                self.hold(stripe);
-            }
-            let sums = self.held.as_mut().map_or(&mut [][..], |(_, stripe)| stripe.as_mut_slice());
             let start = stripe << self.sums.shift;
+            let sums = self.hold(stripe);
             let mut added = 0;
             for (&doc, &value) in docs.iter().zip(values) {
                 let Some(sum) = sums.get_mut((doc as usize).wrapping_sub(start)) else { break };
@@ -128,10 +134,56 @@ impl Adder<'_> {
         all
     }
 
-    fn hold(&mut self, stripe: usize) {
-        // ORDER: one stripe is let go before the next is taken, so threads cannot wait for each other in a circle.
-        self.held = None;
-        self.held = self.sums.stripes.get(stripe).map(|mutex| (stripe, lock(mutex)));
+    #[inline]
+    fn add_later(&mut self, docs: &[u32], values: &[u64], seed: Seed) -> bool {
+        let mut all = true;
+        for (&doc, &value) in docs.iter().zip(values) {
+            let stripe = doc as usize >> self.sums.shift;
+            let Some(waiting) = self.waiting.get_mut(stripe).filter(|_| doc < self.sums.max_doc) else {
+                all = false;
+                continue;
+            };
+            waiting.push((doc & ((1 << self.sums.shift) - 1), seed.item(value)));
+            if waiting.len() >= WAITING {
+                self.flush(stripe);
+            }
+        }
+        all
+    }
+
+    /// Adds what waits for a stripe.
+    fn flush(&mut self, stripe: usize) {
+        let Some(mut waiting) = self.waiting.get_mut(stripe).map(std::mem::take) else { return };
+        let sums = self.hold(stripe);
+        for (within, item) in waiting.drain(..) {
+            if let Some(sum) = sums.get_mut(within as usize) {
+                add(sum, item);
+            }
+        }
+        if let Some(empty) = self.waiting.get_mut(stripe) {
+            *empty = waiting;
+        }
+    }
+
+    /// The sums of a stripe; none if there is no such stripe.
+    #[inline]
+    fn hold(&mut self, stripe: usize) -> &mut [[u8; SUM]] {
+        if self.held.as_ref().is_none_or(|(held, _)| *held != stripe) {
+            // ORDER: one stripe is let go before the next is taken, so threads cannot wait for each other in a circle.
+            self.held = None;
+            self.held = self.sums.stripes.get(stripe).map(|mutex| (stripe, lock(mutex)));
+        }
+        self.held.as_mut().map_or(&mut [][..], |(_, stripe)| stripe.as_mut_slice())
+    }
+}
+
+impl Drop for Adder<'_> {
+    fn drop(&mut self) {
+        for stripe in 0..self.waiting.len() {
+            if self.waiting.get(stripe).is_some_and(|waiting| !waiting.is_empty()) {
+                self.flush(stripe);
+            }
+        }
     }
 }
 

@@ -1,7 +1,6 @@
 //! The postings of a group as a [`Track`] of the pool.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crossbeam::queue::SegQueue;
 use tantivy::schema::{Field, IndexRecordOption};
@@ -23,9 +22,6 @@ use crate::write::norms::FieldLengths;
 use crate::write::output::{ChildFiles, WrittenFile};
 use crate::write::pool::{InOrder, Track};
 
-/// Lists of fewer documents are never vast: a few megabytes.
-const VAST_LEAST: u64 = 1 << 20;
-
 /// All indexed fields of a group, dealt to its outputs.
 pub(in crate::write) struct PostingsTrack<'a> {
     group: &'a Group,
@@ -37,10 +33,6 @@ pub(in crate::write) struct PostingsTrack<'a> {
     /// Pieces that were appended, to be filled again, and what their long lists had.
     spare: SegQueue<Piece>,
     spare_chunks: SpareChunks,
-    /// Held while a list is written that most documents are in: one such at a time is what there is memory for.
-    vast: Mutex<()>,
-    /// Documents from which on a list is vast.
-    vast_from: u64,
     progress: &'a dyn Progress,
     /// Blocks of postings decoded so far, partial ones included.
     blocks_decoded: AtomicU64,
@@ -109,7 +101,6 @@ impl<'a> PostingsTrack<'a> {
             }));
             fields.push(opened);
         }
-        let docs: u64 = segments.iter().map(|segment| u64::from(segment.max_doc())).sum();
         let appenders = group
             .outputs
             .iter()
@@ -125,8 +116,6 @@ impl<'a> PostingsTrack<'a> {
             dealers: SegQueue::new(),
             spare: SegQueue::new(),
             spare_chunks: SpareChunks::default(),
-            vast: Mutex::default(),
-            vast_from: (docs / 2).max(VAST_LEAST),
             progress,
             blocks_decoded: AtomicU64::new(0),
         })
@@ -167,32 +156,28 @@ impl<'a> PostingsTrack<'a> {
         Ok(())
     }
 
-    /// The pieces of a unit; and, to be held until they are delivered, the right to a vast list if it has one.
-    fn produce(&self, unit: &Unit, dealer: &mut Dealer) -> Result<(Vec<Piece>, Option<MutexGuard<'_, ()>>)> {
-        let Some(field) = self.fields.get(unit.field) else { return Ok((Vec::new(), None)) };
+    /// The pieces of a unit.
+    fn produce(&self, unit: &Unit, dealer: &mut Dealer) -> Result<Vec<Piece>> {
+        let Some(field) = self.fields.get(unit.field) else { return Ok(Vec::new()) };
         let damaged = |(segment, damaged): (usize, Damaged)| {
             let path = self.segments.get(segment).map(|segment| segment.file(Component::Terms)).unwrap_or_default();
             Error::corrupt(path, format!("field {:?}: {damaged}", field.name))
         };
         let mut terms = MergedTerms::open(&field.dictionaries, &unit.range).map_err(damaged)?;
         dealer.fill(|| self.spare.pop());
-        let (mut doc_freqs, mut bytes, mut blocks, mut vast) = (0, 0, 0, None);
+        let (mut doc_freqs, mut bytes, mut blocks) = (0, 0, 0);
         while terms.advance().map_err(damaged)? {
             let (key, matches) = terms.current();
-            let docs: u64 = matches.iter().map(|(_, info)| u64::from(info.doc_freq)).sum();
-            if docs >= self.vast_from && vast.is_none() {
-                vast = Some(self.vast.lock().unwrap_or_else(PoisonError::into_inner));
-            }
-            doc_freqs += docs;
             blocks += dealer.deal(self.group, &self.segments, field, key, matches)?;
             for (_, info) in matches {
+                doc_freqs += u64::from(info.doc_freq);
                 bytes += (info.postings_range.len() + info.positions_range.len()) as u64;
             }
         }
         field.source_doc_freqs.fetch_add(doc_freqs, Ordering::Release);
         self.blocks_decoded.fetch_add(blocks, Ordering::Relaxed);
         self.progress.advance(Stage::Write, Work::bytes(bytes));
-        Ok((dealer.take_pieces(self.group, field)?, vast))
+        dealer.take_pieces(self.group, field)
     }
 }
 
@@ -209,7 +194,7 @@ impl Track for PostingsTrack<'_> {
         let Some(range) = self.units.get(unit) else { return Ok(()) };
         let mut dealer =
             self.dealers.pop().unwrap_or_else(|| Dealer::new(self.group.outputs.len(), &self.spare_chunks));
-        let (pieces, _vast) = self.produce(range, &mut dealer)?;
+        let pieces = self.produce(range, &mut dealer)?;
         self.dealers.push(dealer);
         let deliveries = pieces.into_iter().map(|piece| Delivery { unit, piece }).collect();
         self.lanes.deliver(unit, deliveries, |output, appender, mut delivery| {
