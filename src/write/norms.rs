@@ -3,7 +3,8 @@
 //! Input: a source, and a group of its segments with the outputs they feed. Output: a `.fieldnorm` file per output with
 //! every field that has norms, in field order, and exactly one byte per document; and the sums of lengths from which the
 //! postings writer gets a field's average. Norms are copied as bytes and never computed anew: they are rounded. Each is
-//! read once for the files, and once more to see what dropped documents had. Memory: the buffers of the files.
+//! read once for the files, by a thread per output, and once more where documents are dropped, to see what they had.
+//! Memory: the buffers of the files that are open.
 
 use std::io::Write;
 
@@ -16,6 +17,7 @@ use super::output::{ChildFiles, WrittenFile};
 use crate::error::{Error, Result};
 use crate::partition::Group;
 use crate::source::{Component, Source};
+use crate::threads;
 
 const CHUNK: usize = 4_096;
 
@@ -44,66 +46,133 @@ pub(super) struct FieldLengths {
     pub(super) exact: bool,
 }
 
+/// What norm ids stand for.
+struct Scale {
+    /// The shortest length in tokens, by id.
+    least: Vec<u64>,
+    /// The longest.
+    most: Vec<u64>,
+}
+
+impl Scale {
+    fn new() -> Scale {
+        let least: Vec<u64> = (0..=u8::MAX).map(|id| u64::from(FieldNormReader::id_to_fieldnorm(id))).collect();
+        // The longest field with a norm is one token shorter than the shortest with the next norm.
+        let next = least.iter().skip(1).map(|&next| next - 1);
+        let most = next.chain(least.last().copied()).collect();
+        Scale { least, most }
+    }
+
+    fn least(&self, id: u8) -> u64 {
+        self.least.get(usize::from(id)).copied().unwrap_or(0)
+    }
+
+    fn most(&self, id: u8) -> u64 {
+        self.most.get(usize::from(id)).copied().unwrap_or(0)
+    }
+}
+
+/// Norm ids of a field, by segment of the group; `None` where there are none.
+type Norms = Vec<Option<OwnedBytes>>;
+
 /// Writes the norms of all outputs of `group`. `ids`: their segment ids.
 ///
 /// # Errors
 /// [`Error::Corrupt`] if a field has norms in some segments of the source only, or not one per document; [`Error::Io`].
-pub(super) fn write(source: &Source, group: &Group, files: &dyn ChildFiles, ids: &[String]) -> Result<WrittenNorms> {
-    let lengths: Vec<u64> = (0..=u8::MAX).map(|id| u64::from(FieldNormReader::id_to_fieldnorm(id))).collect();
-    // The longest field with a norm is one token shorter than the shortest with the next norm.
-    let next = lengths.iter().skip(1).map(|&next| next - 1);
-    let longest: Vec<u64> = next.chain(lengths.last().copied()).collect();
-    let mut writers = Vec::with_capacity(group.outputs.len());
-    for (output, id) in group.outputs.iter().zip(ids) {
-        let name = Component::FieldNorms.file_name(id);
-        writers.push((CompositeWriter::create(files, output.child, name.clone())?, name));
-    }
+pub(super) fn write(
+    source: &Source,
+    group: &Group,
+    files: &dyn ChildFiles,
+    ids: &[String],
+    threads: usize,
+) -> Result<WrittenNorms> {
+    let scale = Scale::new();
     let schema = source.schema();
-    let mut all_lengths = Vec::new();
-    for (field, entry) in schema.fields() {
-        if !(entry.is_indexed() && entry.has_fieldnorms()) {
-            continue;
+    let with_norms = schema.fields().filter(|(_, entry)| entry.is_indexed() && entry.has_fieldnorms());
+    let fields: Vec<(Field, Norms)> =
+        with_norms.map(|(field, _)| Ok((field, norms_of(source, group, field)?))).collect::<Result<_>>()?;
+    let outputs: Vec<(usize, &String)> = ids.iter().enumerate().collect();
+    let written =
+        threads::each(&outputs, threads, |&(output, id)| write_output(group, (output, id), files, &fields, &scale))?;
+    let mut lengths: Vec<(Field, FieldLengths)> =
+        fields.iter().map(|(field, norms)| (*field, dropped(source, group, norms, &scale))).collect();
+    let mut all = Vec::with_capacity(written.len());
+    for (file, sums) in written {
+        for ((_, lengths), sum) in lengths.iter_mut().zip(sums) {
+            lengths.outputs.push(sum.least);
+            lengths.most.push(sum.most);
+            lengths.exact &= sum.exact;
         }
-        let segments = norms_of(source, group, field)?;
-        let mut sums = FieldLengths { exact: true, ..FieldLengths::default() };
-        for (output, (writer, name)) in writers.iter_mut().enumerate() {
-            let part = writer.begin(field);
-            let (mut total, mut most) = (0, 0);
-            let mut chunk = Vec::with_capacity(CHUNK);
-            for row in group.rows(output) {
-                // A field without any norms in the source has length 0 everywhere.
-                let segment = segments.get(row.segment).and_then(Option::as_ref);
-                let id = segment.and_then(|norms| norms.get(row.doc as usize)).copied().unwrap_or(0);
-                total += lengths.get(usize::from(id)).copied().unwrap_or(0);
-                most += longest.get(usize::from(id)).copied().unwrap_or(0);
-                sums.exact &= id < FIRST_LOSSY;
-                chunk.push(id);
-                if chunk.len() == CHUNK {
-                    part.write_all(&chunk).map_err(Error::io("write", &*name))?;
-                    chunk.clear();
-                }
-            }
-            part.write_all(&chunk).map_err(Error::io("write", &*name))?;
-            sums.outputs.push(total);
-            sums.most.push(most);
-        }
-        for (segment, norms) in segments.iter().enumerate() {
-            let norms = norms.as_ref().map_or(&[][..], OwnedBytes::as_slice);
-            for (doc, &id) in (0..).zip(norms) {
-                if group.lookup(segment, doc).is_none() {
-                    sums.dropped += lengths.get(usize::from(id)).copied().unwrap_or(0);
-                    sums.exact &= id < FIRST_LOSSY;
-                }
-            }
-        }
-        all_lengths.push((field, sums));
+        all.push(file);
     }
-    let files = writers.into_iter().map(|(writer, _)| writer.finish()).collect::<Result<_>>()?;
-    Ok(WrittenNorms { files, lengths: all_lengths })
+    Ok(WrittenNorms { files: all, lengths })
+}
+
+/// Lengths of one field in one output.
+struct Sum {
+    least: u64,
+    most: u64,
+    exact: bool,
+}
+
+/// Writes the file of one output.
+fn write_output(
+    group: &Group,
+    (output, id): (usize, &str),
+    files: &dyn ChildFiles,
+    fields: &[(Field, Norms)],
+    scale: &Scale,
+) -> Result<(WrittenFile, Vec<Sum>)> {
+    let name = Component::FieldNorms.file_name(id);
+    let child = group.outputs.get(output).map_or(0, |output| output.child);
+    let mut writer = CompositeWriter::create(files, child, name.clone())?;
+    let mut sums = Vec::with_capacity(fields.len());
+    let mut chunk = Vec::with_capacity(CHUNK);
+    for (field, segments) in fields {
+        let part = writer.begin(*field);
+        let mut sum = Sum { least: 0, most: 0, exact: true };
+        for row in group.rows(output) {
+            // A field without any norms in the source has length 0 everywhere.
+            let norms = segments.get(row.segment).and_then(Option::as_ref);
+            let id = norms.and_then(|norms| norms.get(row.doc as usize)).copied().unwrap_or(0);
+            sum.least += scale.least(id);
+            sum.most += scale.most(id);
+            sum.exact &= id < FIRST_LOSSY;
+            chunk.push(id);
+            if chunk.len() == CHUNK {
+                part.write_all(&chunk).map_err(Error::io("write", &*name))?;
+                chunk.clear();
+            }
+        }
+        part.write_all(&chunk).map_err(Error::io("write", &*name))?;
+        chunk.clear();
+        sums.push(sum);
+    }
+    Ok((writer.finish()?, sums))
+}
+
+/// Lengths of one field, as far as documents go nowhere.
+fn dropped(source: &Source, group: &Group, norms: &Norms, scale: &Scale) -> FieldLengths {
+    let mut lengths = FieldLengths { exact: true, ..FieldLengths::default() };
+    let segments = group.segments.iter().filter_map(|&index| source.segments().get(index));
+    let docs: u64 = segments.map(|segment| u64::from(segment.max_doc())).sum();
+    if docs == group.outputs.iter().map(|output| u64::from(output.num_docs)).sum::<u64>() {
+        return lengths;
+    }
+    for (segment, norms) in norms.iter().enumerate() {
+        let norms = norms.as_ref().map_or(&[][..], OwnedBytes::as_slice);
+        for (doc, &id) in (0..).zip(norms) {
+            if group.lookup(segment, doc).is_none() {
+                lengths.dropped += scale.least(id);
+                lengths.exact &= id < FIRST_LOSSY;
+            }
+        }
+    }
+    lengths
 }
 
 /// Norm ids of `field` by segment of the group: all of them, or none if no segment of the source has any.
-fn norms_of(source: &Source, group: &Group, field: Field) -> Result<Vec<Option<OwnedBytes>>> {
+fn norms_of(source: &Source, group: &Group, field: Field) -> Result<Norms> {
     let mut lacking = None;
     let mut found = false;
     let mut norms = Vec::with_capacity(group.segments.len());
@@ -152,7 +221,7 @@ mod tests {
         }
         for group in &map.groups {
             let files = MemoryFiles::default();
-            let written = write(source, group, &files, &fixture::ids(group)).unwrap();
+            let written = write(source, group, &files, &fixture::ids(group), 2).unwrap();
             assert!(written.lengths.iter().map(|(field, _)| *field).eq(with_norms));
             for (output, file) in written.files.iter().enumerate() {
                 let body = files.body(group.outputs[output].child, file);
@@ -205,7 +274,7 @@ mod tests {
         let index = fixture::index(fixture::schema(), &[docs], &["d"], None);
         let map = fixture::deal(&index.source, 2, SegmentMode::One, |number| u16::from(number >= 3));
         let files = MemoryFiles::default();
-        let written = write(&index.source, &map.groups[0], &files, &fixture::ids(&map.groups[0])).unwrap();
+        let written = write(&index.source, &map.groups[0], &files, &fixture::ids(&map.groups[0]), 2).unwrap();
         let lengths = |name| lengths_of(&written, index.source.schema().get_field(name).unwrap());
         assert_eq!(
             lengths("title"),
@@ -241,7 +310,7 @@ mod tests {
             }
             let source = fixture::open(index.dir.path());
             let map = fixture::deal(&source, 2, SegmentMode::One, |number| (number % 2) as u16);
-            write(&source, &map.groups[0], &MemoryFiles::default(), &fixture::ids(&map.groups[0]))
+            write(&source, &map.groups[0], &MemoryFiles::default(), &fixture::ids(&map.groups[0]), 2)
         };
         let error = lacking(1..2).unwrap_err();
         assert!(

@@ -124,7 +124,7 @@ impl Job<'_> {
                 Some(hashes) => sidecar::begin(self.source, group, hashes, self.files, ids)?,
                 None => Vec::new(),
             };
-            Ok::<_, Error>((sidecars, norms::write(self.source, group, self.files, ids)?))
+            Ok::<_, Error>((sidecars, norms::write(self.source, group, self.files, ids, threads)?))
         };
         let by_terms = || guard(self.source.dir(), "the source", || postings::cut(self.source, group));
         let (cuts, written) = threads::both(threads, by_terms, by_documents);
