@@ -302,6 +302,42 @@ fn a_stored_text_that_claims_a_terabyte_is_found_where_documents_are_decoded() {
     }
 }
 
+#[test]
+fn a_document_of_version_1_within_the_one_before_is_refused() {
+    use tantivy::schema::{FAST, STORED, STRING, Schema};
+    let dir = tempfile::tempdir().unwrap();
+    let (source, out) = (dir.path().join("source"), dir.path().join("out"));
+    std::fs::create_dir(&source).unwrap();
+    let mut builder = Schema::builder();
+    let id = builder.add_text_field("id", STRING | STORED | FAST);
+    let settings = tantivy::IndexSettings { docstore_compression: Compressor::None, ..Default::default() };
+    let index = tantivy::Index::builder().schema(builder.build()).settings(settings).create_in_dir(&source).unwrap();
+    let mut writer = index.writer_with_num_threads(1, 15_000_000).unwrap();
+    for n in 0..10 {
+        writer.add_document(tantivy::doc!(id => n.to_string())).unwrap();
+    }
+    writer.commit().unwrap();
+    // Where the fourth would begin behind its end, it is not looked at.
+    writer.delete_term(tantivy::Term::from_field_text(id, "4"));
+    writer.commit().unwrap();
+    writer.wait_merging_threads().unwrap();
+
+    let store = file(&source, "store");
+    edit(&store, |body| {
+        let footer = body.len() - 28;
+        body[footer] = 1;
+        // The only block: documents, where they start, and how many they are.
+        let end = u64::from_le_bytes(body[footer + 4..footer + 12].try_into().unwrap()) as usize;
+        assert_eq!(body[end - 4..end], 10u32.to_le_bytes());
+        let starts = end - 4 - 10 * 4;
+        body.copy_within(starts + 3 * 4..starts + 4 * 4, starts + 5 * 4);
+    });
+    let error = Job::new(&source, &out, 2, "id").run(&Silent, &Cancel::new()).unwrap_err();
+    assert!(matches!(&error, Error::Corrupt { path, .. } if *path == store), "{error:?}");
+    assert!(error.one_line().contains("document 5 lies within the one before"), "{error:?}");
+    assert!(!out.exists());
+}
+
 #[track_caller]
 fn assert_found_in_source(source: &Path, out: &Path, file: &Path, words: &str) {
     let source = Source::open(source, LockMode::None).unwrap();

@@ -216,7 +216,12 @@ impl DocMap {
     }
 }
 
-fn build_group(assignment: &Assignment, segments: Vec<usize>, max_docs: u32, sort: Option<&SortKeys>) -> Group {
+pub(super) fn build_group(
+    assignment: &Assignment,
+    segments: Vec<usize>,
+    max_docs: u32,
+    sort: Option<&SortKeys>,
+) -> Group {
     let children: Vec<&[u16]> = segments.iter().map(|&segment| assignment.segment(segment)).collect();
 
     // Sizes first: how many documents each child gets, and so which outputs there are.
@@ -245,9 +250,6 @@ fn build_group(assignment: &Assignment, segments: Vec<usize>, max_docs: u32, sor
         ranges.push(all..all + docs.len());
         all += docs.len();
     }
-    let child_of = |segment: u32, doc: u32| -> u16 {
-        children.get(segment as usize).and_then(|docs| docs.get(doc as usize)).copied().unwrap_or(NO_CHILD)
-    };
     let mut deal = |child: u16| -> Option<(u32, u32)> {
         let (output, new_doc) = next.get_mut(usize::from(child))?;
         if *new_doc == max_docs {
@@ -272,6 +274,10 @@ fn build_group(assignment: &Assignment, segments: Vec<usize>, max_docs: u32, sor
             };
             match sort {
                 Some(keys) => {
+                    let child_of = |segment: u32, doc: u32| -> u16 {
+                        let docs = children.get(segment as usize);
+                        docs.and_then(|docs| docs.get(doc as usize)).copied().unwrap_or(NO_CHILD)
+                    };
                     let lens: Vec<usize> = children.iter().map(|docs| docs.len()).collect();
                     keys.merge(&lens, |segment, doc| child_of(segment, doc) != NO_CHILD, &mut |segment, doc| {
                         if let Some(range) = ranges.get(segment as usize) {

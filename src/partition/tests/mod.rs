@@ -2,6 +2,7 @@
 
 mod counts;
 mod damage;
+mod map;
 mod planes;
 mod problems;
 

@@ -102,7 +102,7 @@ impl Fst<'_> {
         while let Some((below, states)) = rest.split_last_chunk::<8>().filter(|(below, _)| below.len() >= 2) {
             let word = u64::from_le_bytes(*states);
             // All of them such nodes, and no code is 0: then a 1 is carried out of its six bits.
-            if word & TOPS != TOPS || (word & CODES) + CODES & CARRIES != CARRIES {
+            if word & TOPS != TOPS || ((word & CODES) + CODES) & CARRIES != CARRIES {
                 break;
             }
             let mut inputs = states.map(|state| INPUTS.get(usize::from(state & 0x3f)).copied().unwrap_or(0));
