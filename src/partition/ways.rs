@@ -164,9 +164,10 @@ mod tests {
             while counts[output as usize] == most {
                 output = (output + 1) % outputs;
             }
-            // A stretch longer than a block that goes nowhere, one that goes to one output, and single gaps.
-            let nowhere = mixed % 7 == 0 || (40_000..75_000).contains(&number);
-            if (90_000..130_000).contains(&number) {
+            // A block and more that goes nowhere, one that goes to the last output whole, and single gaps.
+            let whole = (90_000..150_000).contains(&number);
+            let nowhere = !whole && mixed % 7 == 0 || (40_000..75_000).contains(&number);
+            if whole {
                 output = outputs - 1;
             }
             let count = &mut counts[output as usize];

@@ -250,11 +250,20 @@ mod tests {
         };
         compare();
         // What is no document is passed over, and what follows it is not.
-        assert!(!listed.adder().add_all(&[7, max_doc, u32::MAX, 8], &[1, 2, 3, 4], seed));
-        let mut adder = alone.adder();
-        assert!(adder.add(7, seed.item(1)) && adder.add(8, seed.item(4)));
-        drop(adder);
-        compare();
+        for beyond in [max_doc, max_doc + 1, u32::MAX] {
+            // One that waits, and one that is added at once.
+            for len in [3, 2 * FEW as u32] {
+                let mut docs: Vec<u32> = (0..len).collect();
+                docs[1] = beyond;
+                let values: Vec<u64> = (0..u64::from(len)).collect();
+                assert!(!listed.adder().add_all(&docs, &values, seed), "{beyond}");
+                let mut adder = alone.adder();
+                let others = docs.iter().zip(values).filter(|(doc, _)| **doc != beyond);
+                others.for_each(|(&doc, value)| assert!(adder.add(doc, seed.item(value))));
+                drop(adder);
+                compare();
+            }
+        }
     }
 
     #[test]
