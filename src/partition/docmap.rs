@@ -6,8 +6,8 @@
 //!
 //! Invariants: within an output, new DocIds are 0..num_docs without gaps and keep source order (the index sort order
 //! where there is one); every assigned document is in exactly one output. Memory: 2 bytes per source document forward
-//! and 2 back; 4 and 4 with an index sort or more than 127 outputs, or 8 and 8 where segment and document numbers do not
-//! fit 32 bits together. The way back is made when it is asked for first, so that routing hashes, which have to be written
+//! (3 for more than 63 outputs) and 2 back; 4 and 4 with an index sort or more than 127 outputs, or 8 and 8 where segment
+//! and document numbers do not fit 32 bits together. The way back is made when it is asked for first, so that routing hashes, which have to be written
 //! before that, are gone by then, and goes when columns are written, so that long posting lists have its room.
 
 use std::ops::Range;
@@ -71,7 +71,7 @@ pub struct Group {
     forward: Forward,
     /// Where each segment's documents stand in `forward`.
     ranges: Vec<Range<usize>>,
-    /// Per output, by new DocId: segment and document; while somebody needs it.
+    /// Per output, by new DocId: where it is in the source; while somebody needs it.
     back: Mutex<Option<Arc<Back>>>,
     /// What [`DocMap::carry`] gave, until it is taken.
     hashes: Mutex<Option<RoutingHashes>>,

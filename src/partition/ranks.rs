@@ -2,7 +2,7 @@
 //!
 //! Documents of the source, counted through all segments, are taken in blocks of 2^n. Per document there are its output
 //! and its rank among those of the block that go there; per block and output, how many documents went there before. With
-//! 32 outputs a block has 1,024 documents, and its numbers add an eighth of a byte to each. Backwards, a document of an
+//! 32 outputs a block has 1,024 documents, and its numbers add an eighth of a byte to each; with 127 they add one. Backwards, a document of an
 //! output is a place in a block; which block, follows from the same numbers. Half the bytes are half the cache lines that
 //! postings wait for.
 

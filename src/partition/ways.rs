@@ -1,4 +1,4 @@
-//! The two ways of the doc map, each in as few bytes as it can be in.
+//! The two ways of the doc map, in one of two kinds: as ranks and places, or as pairs of numbers.
 
 use std::ops::Range;
 use std::sync::Arc;

@@ -35,7 +35,7 @@ const IS_FINAL: u64 = 1 << 40;
 const IS_ONE: u64 = 1 << 41;
 
 impl Node {
-    /// A node that is nothing but a transition without output.
+    /// A node that is nothing but a transition, without the size of its output.
     #[inline]
     fn one(input: u8, target: u64, start: u64) -> Node {
         Node { start, place: target, shape: 1 | u64::from(input) << INPUT | IS_ONE }

@@ -147,6 +147,23 @@ mod tests {
     }
 
     #[test]
+    fn long_numbers_may_come_first_and_bytes_without_an_end_last() {
+        // 129, then 1, 2, 3; with and without a number that nothing ends.
+        for bytes in [&[0x80, 1, 0x81, 0x81, 0x82, 0x83][..], &[0x80, 1, 0x81, 0x81, 0x82, 0x83, 5]] {
+            let bytes = OwnedBytes::new(bytes.to_vec());
+            let mut list = PositionList::open(&bytes, 0..bytes.len()).unwrap();
+            assert_eq!(list.len(), 4);
+            let (mut all, mut buffer) = (Vec::new(), Vec::new());
+            for num in [1, 0, 2, 1] {
+                assert!(list.next(num, &mut buffer));
+                all.extend_from_slice(&buffer);
+            }
+            assert_eq!((all.as_slice(), list.read()), (&[129, 1, 2, 3][..], 4));
+            assert!(!list.next(1, &mut buffer));
+        }
+    }
+
+    #[test]
     fn broken_lists_have_no_positions() {
         let bytes = OwnedBytes::new(vec![0x7f; 12]);
         assert_eq!(PositionList::open(&bytes, 0..12).unwrap().len(), 0);

@@ -49,7 +49,7 @@ impl SegmentSums {
     }
 
     /// Begins to add to documents, in any order, ascending ones fastest. A thread must not have two for one segment,
-    /// nor read sums while it has one: each holds the lock of a stripe.
+    /// nor read sums while it has one: each may hold the lock of a stripe. Sums are whole when all adders are dropped.
     pub(crate) fn adder(&self) -> Adder<'_> {
         Adder { sums: self, held: None, waiting: self.stripes.iter().map(|_| Vec::new()).collect() }
     }
@@ -104,8 +104,8 @@ impl Adder<'_> {
         }
     }
 
-    /// Adds an item of `seed` to each of `docs`, ascending ones fastest, made with the value at the same place; `false` if
-    /// one of them is no document.
+    /// Adds an item of `seed` to each of `docs`, ascending ones fastest, made with the value at the same place, now or when
+    /// the adder is dropped at the latest; `false` if one of them is no document.
     #[inline]
     pub(crate) fn add_all(&mut self, docs: &[u32], values: &[u64], seed: Seed) -> bool {
         if docs.len() >= FEW { self.add_now(docs, values, seed) } else { self.add_later(docs, values, seed) }
@@ -160,6 +160,8 @@ impl Adder<'_> {
                 add(sum, item);
             }
         }
+        // Others may have it while lists are read that only wait.
+        self.held = None;
         if let Some(empty) = self.waiting.get_mut(stripe) {
             *empty = waiting;
         }
@@ -264,6 +266,37 @@ mod tests {
                 compare();
             }
         }
+    }
+
+    #[test]
+    fn lists_of_any_length_add_what_their_documents_add_alone_by_any_thread() {
+        let max_doc = 150_000;
+        let (alone, listed) = (SegmentSums::new(max_doc), SegmentSums::new(max_doc));
+        assert!(listed.stripes.len() > 3, "some stripes, and one that is not full");
+        let lists = |part: u32| {
+            (0..2_000u32).map(move |number| {
+                let seed = Seed::new(Tag::Posting, part, &number.to_le_bytes());
+                let len = if number.is_multiple_of(50) { 3 * FEW as u32 } else { 1 + number % (FEW as u32 - 1) };
+                let docs: Vec<u32> = (0..len).map(|at| (number * 71 + at * (max_doc / len)) % max_doc).collect();
+                let values: Vec<u64> = docs.iter().map(|&doc| u64::from(doc) + u64::from(number)).collect();
+                (seed, docs, values)
+            })
+        };
+        let mut adder = alone.adder();
+        for (seed, docs, values) in (0..3).flat_map(lists) {
+            docs.iter().zip(values).for_each(|(&doc, value)| assert!(adder.add(doc, seed.item(value))));
+        }
+        drop(adder);
+        std::thread::scope(|scope| {
+            for part in 0..3 {
+                let listed = &listed;
+                scope.spawn(move || {
+                    let mut adder = listed.adder();
+                    lists(part).for_each(|(seed, docs, values)| assert!(adder.add_all(&docs, &values, seed)));
+                });
+            }
+        });
+        alone.for_each(|doc, sums| assert_eq!(sums, listed.get(doc), "{doc}"));
     }
 
     #[test]

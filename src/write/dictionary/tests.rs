@@ -105,7 +105,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
 
     #[test]
-    fn any_terms_read_back(terms in prop::collection::btree_set(prop::collection::vec(prop_oneof![4 => b'a'..b'd', 1 => any::<u8>()], 0..9), 0..600)) {
+    fn any_terms_read_back(terms in prop::collection::btree_set(prop::collection::vec(prop_oneof![4 => b'a'..b'd', 1 => any::<u8>()], 0..40), 0..600)) {
         check(&terms.into_iter().collect::<Vec<_>>());
     }
 }
@@ -113,7 +113,7 @@ proptest! {
 proptest! {
     #[test]
     fn damaged_dictionaries_end_in_an_error_or_with_no_more_terms_than_they_have(
-        terms in prop::collection::btree_set(prop::collection::vec(b'a'..b'f', 0..7), 1..200),
+        terms in prop::collection::btree_set(prop::collection::vec(b'a'..b'f', 0..24), 1..200),
         damage in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4),
         bound in prop::option::of(prop::collection::vec(b'a'..b'f', 0..5)),
     ) {
@@ -183,6 +183,30 @@ fn dictionaries_are_no_larger_than_tantivys() {
         let (ours, theirs) = check(&terms);
         println!("{name}: {ours} bytes, tantivy {theirs}, {:.4}", ours as f64 / theirs as f64);
         assert!(ours as f64 <= 1.01 * theirs as f64, "{name}: {ours} bytes, tantivy {theirs}");
+    }
+}
+
+/// Chains are read eight nodes at a time where every input has a code.
+#[test]
+fn inputs_without_a_code_read_back_at_every_place_of_a_long_term() {
+    let mut terms = Vec::new();
+    for (first, byte) in [0, b'Q', 0x7f, 0xc0, 0xc5, 0xff].into_iter().enumerate() {
+        for len in 1..40 {
+            for at in 0..len {
+                let mut term = vec![b'a'; len + 2];
+                term[0] = first as u8;
+                term[1] = at as u8;
+                term[at + 2] = byte;
+                terms.push(term);
+            }
+        }
+    }
+    terms.sort();
+    terms.dedup();
+    check(&terms);
+    // Alone, each is a chain from its end to the beginning of the bytes.
+    for term in &terms {
+        check(std::slice::from_ref(term));
     }
 }
 
