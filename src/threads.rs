@@ -46,13 +46,12 @@ pub(crate) fn each<I: Sync, T: Send>(
         }
     };
     std::thread::scope(|scope| {
-        for _ in 1..threads {
-            // Fewer threads do the same work.
-            if std::thread::Builder::new().spawn_scoped(scope, take).is_err() {
-                break;
-            }
-        }
+        // Fewer threads do the same work.
+        let start = |_| std::thread::Builder::new().spawn_scoped(scope, take).ok();
+        let others: Vec<_> = (1..threads).map_while(start).collect();
         take();
+        // What panicked there goes on panicking here, where somebody waits for it.
+        others.into_iter().for_each(|other| other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
     });
     let mut results = results.into_inner().unwrap_or_else(PoisonError::into_inner);
     results.sort_by_key(|(index, _)| *index);
@@ -67,7 +66,7 @@ pub(crate) fn both<A: Send, B>(threads: usize, first: impl FnOnce() -> A + Send,
     std::thread::scope(|scope| {
         let first = scope.spawn(first);
         let second = second();
-        // What panicked there goes on panicking here, where somebody waits for it.
+        // As in [`each`].
         (first.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), second)
     })
 }
@@ -154,6 +153,22 @@ mod tests {
             assert_eq!(results, (0..100).map(|item| item * 3).collect::<Vec<_>>());
         }
         assert!(each(&[(); 0], 4, |()| Ok(())).unwrap().is_empty());
+    }
+
+    #[test]
+    fn a_panic_in_any_thread_keeps_its_words() {
+        let here = std::thread::current().id();
+        for panics_here in [false, true] {
+            let both = std::sync::Barrier::new(2);
+            let work = |_: &i32| {
+                both.wait();
+                let is_here = std::thread::current().id() == here;
+                assert!(is_here != panics_here, "told");
+                Ok(())
+            };
+            let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| each(&[1, 2], 2, work)));
+            assert_eq!(caught.unwrap_err().downcast_ref::<&str>(), Some(&"told"));
+        }
     }
 
     #[test]

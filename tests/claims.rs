@@ -68,6 +68,14 @@ impl Spoilt {
     }
 }
 
+/// A folder, an empty one in it for a source, and where its children may go.
+fn folders() -> (tempfile::TempDir, PathBuf, PathBuf) {
+    let dir = tempfile::tempdir().unwrap();
+    let (source, out) = (dir.path().join("source"), dir.path().join("out"));
+    std::fs::create_dir(&source).unwrap();
+    (dir, source, out)
+}
+
 fn name(path: &Path) -> String {
     path.file_name().unwrap().to_str().unwrap().to_owned()
 }
@@ -305,9 +313,7 @@ fn a_stored_text_that_claims_a_terabyte_is_found_where_documents_are_decoded() {
 #[test]
 fn a_document_of_version_1_within_the_one_before_is_refused() {
     use tantivy::schema::{FAST, STORED, STRING, Schema};
-    let dir = tempfile::tempdir().unwrap();
-    let (source, out) = (dir.path().join("source"), dir.path().join("out"));
-    std::fs::create_dir(&source).unwrap();
+    let (_dir, source, out) = folders();
     let mut builder = Schema::builder();
     let id = builder.add_text_field("id", STRING | STORED | FAST);
     let settings = tantivy::IndexSettings { docstore_compression: Compressor::None, ..Default::default() };
@@ -350,9 +356,7 @@ fn assert_found_in_source(source: &Path, out: &Path, file: &Path, words: &str) {
 #[test]
 fn a_frequency_that_claims_positions_without_end_is_found() {
     use tantivy::schema::{FAST, STORED, STRING, Schema, TEXT};
-    let dir = tempfile::tempdir().unwrap();
-    let (source, out) = (dir.path().join("source"), dir.path().join("out"));
-    std::fs::create_dir(&source).unwrap();
+    let (_dir, source, out) = folders();
     let mut builder = Schema::builder();
     let id = builder.add_text_field("id", STRING | STORED | FAST);
     let body = builder.add_text_field("body", TEXT);
@@ -381,9 +385,7 @@ fn a_frequency_that_claims_positions_without_end_is_found() {
 fn columns_that_are_not_found_by_their_name_are_found_by_verification() {
     use tantivy::columnar::ColumnarReader;
     use tantivy::schema::{FAST, JsonObjectOptions, STORED, STRING, Schema};
-    let dir = tempfile::tempdir().unwrap();
-    let (source, out) = (dir.path().join("source"), dir.path().join("out"));
-    std::fs::create_dir(&source).unwrap();
+    let (_dir, source, out) = folders();
     let mut builder = Schema::builder();
     builder.add_text_field("id", STRING | STORED | FAST);
     builder.add_json_field("json", JsonObjectOptions::default().set_fast("raw"));
